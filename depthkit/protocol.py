@@ -1,0 +1,291 @@
+"""The measurement protocol: caps, what the agent is told, which runs come next, and estimates.
+
+Pure: no I/O, no clock. This is the only module that knows how depth follows from runs (Section
+3.1 and Appendix B of the Depth paper, and the reference README's "Measurement Protocol");
+scheduler, corpus, artifacts and tests call it.
+
+What counts as evidence, for one task:
+
+* only runs with purpose ``free`` and no cap, of the first model, and runs with purpose ``ladder``
+  and a cap of the protocol, of any model of the set; evaluation and other runs never count;
+* only valid runs (verdict not ``none``): the same attempt may start again after a ``none``;
+* of one attempt that was run more than once, the valid run that started first (``run_id`` breaks
+  ties), and of several attempts the first two by number. So the estimate depends on which runs
+  are there, not on the order in which they finished or are listed;
+* a suspect run is a result, but not a pass.
+
+A passing free run of unknown length leaves N unknown, and with it which caps count as passed: the
+task is then solved with R known, but N and D stay null and no ladder run starts. N is never taken
+from the other free run alone, which would only bound it from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from depthkit.errors import DepthkitError
+from depthkit.model import Estimate, Run
+
+CAPS: tuple[int, ...] = (1, 2, 3, 5, 10, 20, 40, 80)
+"""The turn caps of Section 3.1, in increasing order."""
+
+ABOVE = 99
+"""D of a task that passes only above the largest cap (drawn as ``>80``)."""
+
+CEILING = 150
+"""Turns after which a run without a stated cap is stopped (Appendix B)."""
+
+FREE_RUNS = 2
+"""Runs of the first model without a stated cap."""
+
+RUNS_PER_CAP = 2
+"""Most runs of one model under one cap; the second is skipped once the first passes."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that may start: of which model, under which stated cap, for which purpose."""
+
+    model: str
+    cap: int | None
+    attempt: int
+    purpose: Literal["free", "ladder"]
+
+
+def cap_statement(cap: int, k: int = 1) -> str:
+    """Say the turn cap to the agent; appended to the instruction after a blank line.
+
+    Args:
+        cap: Largest number of turns, at least 1.
+        k: Number of parts (segments) of the task, at least 1.
+
+    Returns:
+        Our own wording of what Appendix B says the agent is told; one paragraph, no line ends.
+
+    Raises:
+        DepthkitError: ``cap`` or ``k`` is below 1.
+    """
+    if cap < 1:
+        raise DepthkitError(f"cap is {cap}; a turn cap must be a whole number of at least 1.")
+    if k < 1:
+        raise DepthkitError(f"k is {k}; a task has at least 1 part.")
+    turns = "1 turn" if cap == 1 else f"{cap} turns"
+    scope = f"for the whole task, all {k} parts together" if k > 1 else "for this task"
+    end = (
+        f"Parts not finished by turn {cap} fail."
+        if k > 1
+        else "What is in place at that moment is checked, whether or not you marked the task "
+        "complete."
+    )
+    return (
+        f"Turn limit: you have at most {turns} {scope}. A turn is one reply of yours, however many "
+        "commands it contains; a reply that only waits or only confirms completion is a turn as "
+        f"well. The commands of turn {cap} still run, then the run is stopped. {end}"
+    )
+
+
+def next_runs(
+    history: Iterable[Run],
+    models: Sequence[str],
+    *,
+    caps: Sequence[int] = CAPS,
+    with_free: bool = True,
+) -> list[Planned]:
+    """Runs of one task that may start now, given the runs that have finished.
+
+    All of them may run at once, because none depends on another's outcome: both free runs, or one
+    ladder run. Runs in flight are not known here; the caller leaves out what it has already
+    started.
+
+    Args:
+        history: Finished runs of one task, in any order; runs of other models or purposes and
+            runs without a verdict may be among them.
+        models: The model set; the first makes the free runs, each later one only tries caps
+            below the smallest estimate so far.
+        caps: Turn caps in increasing order.
+        with_free: Whether missing free runs may start. Without two valid free runs no ladder run
+            starts either.
+
+    Returns:
+        Empty once no further run could change the estimate (or free runs are missing and
+        ``with_free`` is off).
+
+    Raises:
+        DepthkitError: ``models`` or ``caps`` is unusable.
+        ValueError: ``history`` mixes several tasks.
+    """
+    ladder = _climb(history, models, caps)
+    if not with_free and any(planned.purpose == "free" for planned in ladder.pending):
+        return []
+    return ladder.pending
+
+
+def estimate(
+    history: Iterable[Run],
+    models: Sequence[str],
+    *,
+    caps: Sequence[int] = CAPS,
+    dataset: str,
+    task_id: str,
+) -> Estimate:
+    """What the finished runs of one task say about its depth.
+
+    ``D`` is the smallest estimate so far, so it can still fall while ``final`` is false.
+    ``D_by_model`` names every model of the set, in order; a later model without an estimate below
+    the earlier ones has ``None``. An unsolved task has ``R`` 0 and neither ``N`` nor ``D``.
+
+    Args:
+        history: As for :func:`next_runs`.
+        models: The model set, in order.
+        caps: Turn caps in increasing order.
+        dataset: Data set of the task.
+        task_id: The task.
+
+    Raises:
+        DepthkitError: ``models`` or ``caps`` is unusable.
+        ValueError: ``history`` holds a run of another task.
+    """
+    ladder = _climb(history, models, caps, task=(dataset, task_id))
+    free = ladder.free
+    known = len(free) == FREE_RUNS
+    estimates = [d for d in ladder.d_by_model.values() if d is not None]
+    return Estimate(
+        dataset=dataset,
+        task_id=task_id,
+        solved=any(run.passed for run in free) if known else None,
+        N=ladder.n,
+        R=sum(run.passed for run in free) / FREE_RUNS if known else None,
+        D=min(estimates, default=None),
+        D_by_model=ladder.d_by_model,
+        lowest_passing_cap=ladder.lowest_passing_cap,
+        final=not ladder.pending,
+    )
+
+
+def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
+    """The free run that gives N, of which Table 1 reports minutes and tokens.
+
+    Of two passing free runs of equal length, the first attempt. ``None`` where N is null.
+    """
+    ladder = _climb(history, models, CAPS)
+    if ladder.n is None:
+        return None
+    return next(run for run in ladder.free if run.passed and run.turns == ladder.n)
+
+
+@dataclass
+class _Ladder:
+    """How far the runs of one task have come."""
+
+    free: list[Run]
+    """Valid free runs of the first model that count, by attempt; at most two."""
+    d_by_model: dict[str, int | None]
+    pending: list[Planned] = field(default_factory=list)
+    n: int | None = None
+    lowest_passing_cap: int | None = None
+
+
+def _climb(
+    history: Iterable[Run],
+    models: Sequence[str],
+    caps: Sequence[int],
+    task: tuple[str, str] | None = None,
+) -> _Ladder:
+    """Follow the protocol through the finished runs, up to the first run that is missing."""
+    if not models or len(set(models)) != len(models):
+        raise DepthkitError(
+            f"models is {list(models)}; name at least one model, and each only once."
+        )
+    if not caps or list(caps) != sorted(set(caps)) or caps[0] < 1 or caps[-1] >= ABOVE:
+        raise DepthkitError(
+            f"caps is {list(caps)}; give increasing whole numbers from 1 to {ABOVE - 1}."
+        )
+    slots = _counted(history, models, caps, task)
+    first = models[0]
+    ladder = _Ladder(
+        free=slots.get((first, None), [])[:FREE_RUNS],
+        d_by_model=dict.fromkeys(models),
+        lowest_passing_cap=min(
+            (
+                cap
+                for (_, cap), runs in slots.items()
+                if cap is not None and any(run.passed for run in runs)
+            ),
+            default=None,
+        ),
+    )
+    missing = _missing(ladder.free, FREE_RUNS)
+    if missing:
+        ladder.pending = [Planned(first, None, attempt, "free") for attempt in missing]
+        return ladder
+    passing = [run.turns for run in ladder.free if run.passed]
+    known = [turns for turns in passing if turns is not None]
+    if not passing or len(known) < len(passing):
+        return ladder  # unsolved, or solved in an unknown number of turns
+    ladder.n = min(known)
+    # Caps at or above N count as passed without being run.
+    bound = next((cap for cap in caps if cap >= ladder.n), ABOVE)
+    for model in models:
+        lowest, planned = _first_passing_cap(slots, model, [cap for cap in caps if cap < bound])
+        if planned is not None:
+            ladder.pending = [planned]
+            return ladder
+        if lowest is None and model == first:
+            lowest = bound
+        if lowest is not None:
+            ladder.d_by_model[model] = bound = lowest
+    return ladder
+
+
+def _first_passing_cap(
+    slots: dict[tuple[str, int | None], list[Run]], model: str, caps: Sequence[int]
+) -> tuple[int | None, Planned | None]:
+    """Lowest of these caps that the model passes, or else the run that is missing to tell."""
+    for cap in caps:
+        runs = slots.get((model, cap), [])[:RUNS_PER_CAP]
+        if any(run.passed for run in runs):
+            return cap, None
+        missing = _missing(runs, RUNS_PER_CAP)
+        if missing:
+            return None, Planned(model, cap, missing[0], "ladder")
+    return None, None
+
+
+def _missing(runs: Sequence[Run], wanted: int) -> list[int]:
+    """Attempt numbers still to be run until there are ``wanted`` valid runs."""
+    done = {run.attempt for run in runs}
+    free_numbers = [attempt for attempt in range(1, wanted + 1) if attempt not in done]
+    return free_numbers[: wanted - len(runs)]
+
+
+def _counted(
+    history: Iterable[Run],
+    models: Sequence[str],
+    caps: Sequence[int],
+    task: tuple[str, str] | None,
+) -> dict[tuple[str, int | None], list[Run]]:
+    """Valid runs that may count, by model and cap (``None``: free), one an attempt, in order."""
+    slots: dict[tuple[str, int | None], dict[int, Run]] = {}
+    for run in history:
+        if task is None:
+            task = (run.dataset, run.task_id)
+        if (run.dataset, run.task_id) != task:
+            raise ValueError(f"run {run.run_id} is of {run.dataset}/{run.task_id}, not {task}")
+        free = run.purpose == "free" and run.cap is None and run.model == models[0]
+        ladder = run.purpose == "ladder" and run.cap in caps and run.model in models
+        if run.valid and (free or ladder):
+            attempts = slots.setdefault((run.model, run.cap), {})
+            other = attempts.get(run.attempt)
+            if other is None or _age(run) < _age(other):
+                attempts[run.attempt] = run
+    return {key: [runs[a] for a in sorted(runs)] for key, runs in slots.items()}
+
+
+def _age(run: Run) -> tuple[bool, datetime, str]:
+    """Sorts the runs of one attempt by start; one without a start time comes last."""
+    started = run.started or datetime.max
+    aware = started if started.tzinfo else started.replace(tzinfo=UTC)
+    return run.started is None, aware, run.run_id
