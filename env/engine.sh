@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# Bring up a Docker engine where none answers, and take it down again.
+#
+#   env/engine.sh up             start an engine if none answers; see that compose v2 and buildx are there
+#   env/engine.sh down           stop the engine, but only one that this checkout started
+#   env/engine.sh run -- CMD…    up, CMD, and down again if this checkout's `run` started the engine
+#
+# Where an engine answers (Docker Desktop, rootless docker, a system service) nothing is started.
+# DOCKER_HOST or docker's own context says which engine is meant. Starting one needs root, and Debian
+# where docker.io is not installed yet.
+#
+#   DEPTHKIT_ENGINE_DIR    state, locks and logs of the engine started here  (env/cache/engine)
+#   DEPTHKIT_ENGINE_ARGS   more arguments for dockerd, such as --data-root=DIR
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+dir=${DEPTHKIT_ENGINE_DIR:-$here/cache/engine}
+state=$dir/state # "PID STARTTIME MODE"; the start time tells our process from a later one of that pid
+log=$dir/dockerd.log
+plugin_dir=/usr/local/lib/docker/cli-plugins
+patience=60 # seconds that dockerd may take to answer or to stop
+
+say() { printf 'engine: %s\n' "$*" >&2; }
+fail() {
+    say "$@"
+    exit 1
+}
+
+answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
+is_root() { [ "$(id -u)" -eq 0 ]; }
+os() { (. /etc/os-release 2>/dev/null && eval "echo \"\${$1:-}\"") || true; }
+start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
+
+# Prints the pid of the engine that this checkout started, if that very process still runs.
+our_pid() {
+    local pid started
+    [ -r "$state" ] && read -r pid started _ <"$state" || return 1
+    [ -n "$started" ] && [ "$(start_time "$pid")" = "$started" ] && echo "$pid"
+}
+our_mode() { cut -d ' ' -f 3 "$state"; }
+
+# Two calls at once must not both start an engine. Only Linux starts one, and Linux has flock.
+lock() { if command -v flock >/dev/null; then flock "$@"; fi; }
+
+apt_install() {
+    say "installing $*"
+    local install=(apt-get install -y -q --no-install-recommends "$@")
+    # A new machine has no package lists yet, and lists that are old name packages that are gone.
+    {
+        DEBIAN_FRONTEND=noninteractive "${install[@]}" ||
+            { apt-get update -q && DEBIAN_FRONTEND=noninteractive "${install[@]}"; }
+    } </dev/null >>"$dir/apt.log" 2>&1 || fail "apt-get could not install $*; see $dir/apt.log"
+}
+
+# --- the engine ---
+
+require_means_to_start() {
+    local host=${DOCKER_HOST:-unix:///var/run/docker.sock} socket
+    socket=${host#unix://}
+    [ "$socket" != "$host" ] ||
+        fail "no Docker engine answers at DOCKER_HOST=$host, and one there cannot be started from here."
+    if [ -S "$socket" ] && [ ! -w "$socket" ]; then
+        fail "you may not use the Docker engine at $socket: join the group \"docker\" and log in again."
+    fi
+    is_root || fail "no Docker engine answers, and starting one needs root:" \
+        "start Docker yourself (Docker Desktop, rootless docker, systemctl start docker) and try again."
+    command -v dockerd >/dev/null || [ "$(os ID)" = debian ] ||
+        fail "no Docker engine answers, and it can be installed from here on Debian only:" \
+            "install Docker, start it and try again."
+}
+
+start() { # MODE
+    local host=${DOCKER_HOST:-unix:///var/run/docker.sock} pid i
+    if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
+        apt_install docker.io
+        command -v docker >/dev/null || apt_install docker-cli # a package of its own since Debian 13
+        if answers; then return; fi                            # the package started a system service
+    fi
+    say "starting dockerd, log in $log"
+    rm -f "$dir/dockerd.pid"
+    # shellcheck disable=SC2086 # the arguments are to be split
+    setsid dockerd --host "$host" --pidfile "$dir/dockerd.pid" ${DEPTHKIT_ENGINE_ARGS:-} \
+        </dev/null >"$log" 2>&1 8>&- 9>&- &
+    pid=$!
+    echo "$pid $(start_time "$pid") $1" >"$state"
+    for ((i = 0; i < patience * 5; i++)); do
+        if answers; then return; fi
+        if ! kill -0 "$pid" 2>/dev/null; then
+            rm -f "$state"
+            tail -n 5 "$log" >&2
+            fail "dockerd stopped at once; its last words are above, the rest in $log"
+        fi
+        sleep 0.2
+    done
+    stop
+    fail "dockerd did not answer within $patience seconds; see $log"
+}
+
+stop() {
+    local pid i
+    if pid=$(our_pid); then
+        say "stopping dockerd"
+        kill -TERM "$pid"
+        for ((i = 0; i < patience * 5; i++)); do
+            kill -0 "$pid" 2>/dev/null || break
+            sleep 0.2
+        done
+        if kill -0 "$pid" 2>/dev/null; then
+            say "dockerd does not stop; killing it"
+            kill -KILL "$pid"
+        fi
+    fi
+    rm -f "$state" "$dir/dockerd.pid"
+}
+
+up() { # MODE: "up" stays until `down`, "run" goes with the last `run`
+    answers || require_means_to_start
+    mkdir -p "$dir"
+    exec 9>"$dir/lock"
+    lock 9
+    if ! answers; then
+        start "$1"
+    elif [ "$1" = up ] && our_pid >/dev/null && [ "$(our_mode)" = run ]; then
+        echo "$(cut -d ' ' -f 1-2 "$state") up" >"$state" # asked for to stay
+    fi
+    plugins
+    exec 9>&-
+}
+
+# --- compose v2 and buildx ---
+
+plugins() {
+    local missing=()
+    docker compose version >/dev/null 2>&1 || missing+=(docker-compose)
+    docker buildx version >/dev/null 2>&1 || missing+=(docker-buildx)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if is_root && [ "$(os ID)" = debian ]; then
+        say "installing Docker's plugins: ${missing[*]}"
+        install_plugins "${missing[@]}" && return
+        say "could not get ${missing[*]}; see $dir/apt.log"
+    fi
+    say "Docker lacks ${missing[*]}: without buildx no task image can be built," \
+        "without compose no task with a compose file can run. Install Docker's buildx and compose plugins."
+}
+
+# Debian 12 has neither, Debian 13's run on it. Its files are taken from its packages by an apt that
+# is configured for this call alone: the machine's own sources, lists and packages stay as they are.
+# The address is that of the machine's Debian source, and apt checks the archive's signature.
+install_plugins() { # PACKAGE…
+    local tmp uri options deb
+    tmp=$(mktemp -d)
+    uri=$(debian_uri)
+    [ -n "$uri" ] || { apt-get update -q </dev/null >>"$dir/apt.log" 2>&1 && uri=$(debian_uri); }
+    if [ -z "$uri" ]; then
+        say "this machine's apt has no source for Debian $(os VERSION_CODENAME)"
+        return 1
+    fi
+    mkdir -p "$tmp/lists/partial" "$tmp/cache/archives/partial" "$tmp/debs" "$tmp/root"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri trixie main" >"$tmp/sources"
+    chmod 755 "$tmp" && chown -R _apt "$tmp" # apt downloads as this user
+    options=(-q -o Dir::Etc::sourcelist="$tmp/sources" -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State::lists="$tmp/lists" -o Dir::Cache="$tmp/cache"
+        -o Acquire::AllowInsecureRepositories=false -o APT::Get::AllowUnauthenticated=false)
+    (
+        cd "$tmp/debs" && apt-get "${options[@]}" update && apt-get "${options[@]}" download "$@" || exit 1
+        for deb in *.deb; do dpkg-deb -x "$deb" "$tmp/root" || exit 1; done
+        mkdir -p "$plugin_dir" && install -m 755 "$tmp"/root/usr/libexec/docker/cli-plugins/* "$plugin_dir"
+    ) </dev/null >>"$dir/apt.log" 2>&1
+    local result=$?
+    rm -rf "$tmp"
+    return $result
+}
+debian_uri() {
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' \
+        "Release: $(os VERSION_CODENAME)" | head -n 1
+}
+
+# --- run ---
+
+run() { # CMD…
+    local child status=0
+    mkdir -p "$dir"
+    exec 8>"$dir/users"
+    lock -s 8 # who holds this uses the engine
+    up run
+    # In the background, so that a signal is passed on at once; with INT as usual and the terminal's input.
+    (
+        exec 8>&-
+        trap - INT TERM HUP
+        exec "$@"
+    ) <&0 &
+    child=$!
+    trap '[ -t 0 ] || kill -INT $child 2>/dev/null' INT # a terminal sends it to CMD as well
+    trap 'kill -TERM $child 2>/dev/null' TERM HUP
+    while kill -0 "$child" 2>/dev/null; do wait "$child" || true; done # a signal ends `wait`, not CMD
+    wait "$child" || status=$?
+    trap '' INT TERM HUP
+    exec 8>&-
+    exec 8>"$dir/users"
+    if our_pid >/dev/null && [ "$(our_mode)" = run ] && lock -n 8; then
+        stop
+    fi
+    exit "$status"
+}
+
+case ${1:-} in
+up | down)
+    [ $# -eq 1 ] || fail "usage: env/engine.sh up | down | run -- CMD…"
+    if [ "$1" = up ]; then up up; else stop; fi
+    ;;
+run)
+    shift
+    if [ "${1:-}" = -- ]; then shift; fi
+    [ $# -gt 0 ] || fail "usage: env/engine.sh run -- CMD…"
+    run "$@"
+    ;;
+*) fail "usage: env/engine.sh up | down | run -- CMD…" ;;
+esac
