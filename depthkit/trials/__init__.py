@@ -1,0 +1,1 @@
+"""One capped trial through Harbor: environment, agent, model endpoint, scheduler."""

@@ -1,0 +1,213 @@
+"""terminus-2 under a turn cap (Sections 2 and 3.1, Appendix B).
+
+The loop, the prompts, the terminal and the parser are Harbor's. Added here: the cap stated in
+the instruction, one turn for one reply whatever its fate, and a record of every turn. The private
+parts this leans on are pinned by ``tests/integration/test_terminus_conformance.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, Literal, override
+
+from harbor.agents.terminus_2.terminus_2 import Command, Terminus2, Terminus2Options
+from harbor.agents.terminus_2.tmux_session import TmuxSession
+from harbor.environments.base import BaseEnvironment
+from harbor.llms.base import BaseLLM, LLMResponse
+from harbor.llms.chat import Chat
+from harbor.models.agent.context import AgentContext
+from pydantic import Field
+
+from depthkit.protocol import CEILING, cap_statement
+from depthkit.trials.llm import ModelEndpoint
+
+TURNS_FILE = "turns.jsonl"
+"""In the agent's log folder: one :class:`depthkit.model.Turn` a line, without the run's name."""
+
+METADATA_KEY = "depthkit"
+"""Key of our facts in Harbor's ``agent_result.metadata``."""
+
+type End = Literal["submitted", "turns_used", "terminal_broken", "error"]
+"""How the agent's loop ended; ``error`` covers a time limit, a model error and a dead container,
+which the trial's own result tells apart."""
+
+_CUT = (
+    "The reply was cut off at the model's output limit, so none of its commands were run. "
+    "Send a shorter reply, splitting long work over several turns."
+)
+
+
+class CappedTerminus2Options(Terminus2Options):
+    """Options of terminus-2 and the cap."""
+
+    cap: int | None = Field(default=None, ge=1, description="Stated turn cap; none by default.")
+    ceiling: int = Field(default=CEILING, ge=1, description="Turns at most when none is stated.")
+
+
+class CappedTerminus2(Terminus2):
+    """terminus-2 that states a cap, stops after turn T, and counts every reply as one turn."""
+
+    options_model = CappedTerminus2Options
+    options: CappedTerminus2Options
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["suppress_max_turns_warning"] = True
+        super().__init__(*args, **kwargs)
+        self._max_episodes = self.options.cap or self.options.ceiling
+        self._turns: list[dict[str, Any]] = []
+        self._confirmed = False
+        self._summaries_seen = 0
+        self._end: End = "error"
+
+    @override
+    def _init_llm(
+        self,
+        llm_backend: Any,
+        model_name: str,
+        temperature: float | None,
+        collect_rollout_details: bool,
+        llm_kwargs: dict[str, Any] | None,
+        api_base: str | None,
+        session_id: str | None,
+        max_thinking_tokens: int | None,
+        reasoning_effort: str | None,
+        model_info: dict[str, Any] | None,
+        use_responses_api: bool,
+    ) -> BaseLLM:
+        extra = {} if temperature is None else {"temperature": temperature}
+        self._endpoint = ModelEndpoint(
+            model_name=model_name,
+            api_base=api_base,
+            collect_rollout_details=collect_rollout_details,
+            session_id=session_id,
+            max_thinking_tokens=max_thinking_tokens,
+            reasoning_effort=reasoning_effort,
+            model_info=model_info,
+            use_responses_api=use_responses_api,
+            **extra,
+            **(llm_kwargs or {}),
+        )
+        return self._endpoint
+
+    @override
+    async def run(
+        self, instruction: str, environment: BaseEnvironment, context: AgentContext
+    ) -> None:
+        cap = self.options.cap
+        stated = f"{instruction.rstrip()}\n\n{cap_statement(cap)}\n" if cap else instruction
+        try:
+            await super().run(stated, environment, context)
+            self._end = self._how_it_ended()
+        except Exception as error:
+            # A terminal that broke under the agent's hands is a result, not a fault of ours;
+            # but only while the container lives.
+            if self._endpoint.failure is not None or await self._session_alive():
+                raise
+            self.logger.warning("The terminal broke: %s", error)
+            self._end = "terminal_broken"
+        finally:
+            context.metadata = {**(context.metadata or {}), METADATA_KEY: self.facts()}
+
+    def _how_it_ended(self) -> End:
+        if self._confirmed:
+            return "submitted"
+        return "turns_used" if len(self._turns) >= self._max_episodes else "terminal_broken"
+
+    async def _session_alive(self) -> bool:
+        """Whether tmux still answers.
+
+        Raises:
+            ContainerDiedError: If the container itself is gone.
+        """
+        return self._session is not None and await self._session.is_session_alive()
+
+    def facts(self) -> dict[str, Any]:
+        """What this run says of itself: turns, how it ended, first claim, context at the end."""
+        claims = [turn["turn"] for turn in self._turns if turn["completion_claim"]]
+        last = self._turns[-1] if self._turns else {}
+        seen = [last.get("input_tokens"), last.get("output_tokens")]
+        return {
+            "cap": self.options.cap,
+            "turns": len(self._turns),
+            "end": self._end,
+            "first_claim_turn": claims[0] if claims else None,
+            "parse_errors": sum(turn["parse_error"] for turn in self._turns),
+            "context_tokens": None if None in seen else sum(value for value in seen if value),
+        }
+
+    # --- one turn ---
+
+    @override
+    async def _query_llm(  # type: ignore[override]
+        self,
+        chat: Chat,
+        prompt: str,
+        original_instruction: str = "",
+        session: TmuxSession | None = None,
+    ) -> LLMResponse:
+        # Around Harbor's retries: the endpoint makes them, each request once.
+        once = Terminus2._query_llm.__wrapped__
+        reply: LLMResponse = await once(self, chat, prompt, original_instruction, session)
+        if self._endpoint.failure is not None:
+            raise self._endpoint.failure  # The reply is a stand-in, not the model's.
+        return reply
+
+    @override
+    async def _handle_llm_interaction(
+        self,
+        chat: Chat,
+        prompt: str,
+        original_instruction: str = "",
+        session: TmuxSession | None = None,
+    ) -> tuple[list[Command], bool, str, str, str, LLMResponse]:
+        started = time.monotonic()
+        commands, complete, feedback, analysis, plan, reply = await super()._handle_llm_interaction(
+            chat, prompt, original_instruction, session
+        )
+        if self._endpoint.cut:
+            commands, complete, feedback = [], False, f"ERROR: {_CUT}"
+        parse_error = "ERROR:" in feedback
+        claim = complete and not parse_error
+        self._confirmed = claim and self._pending_completion
+        usage = reply.usage
+        self._turns.append(
+            {
+                "turn": len(self._turns) + 1,
+                "segment": 1,
+                "commands": None if parse_error else len(commands),
+                "model_seconds": round(time.monotonic() - started, 3),
+                "terminal_seconds": 0.0,
+                "input_tokens": usage.prompt_tokens if usage else None,
+                "cached_tokens": usage.cache_tokens if usage else None,
+                "output_tokens": usage.completion_tokens if usage else None,
+                "cost_usd": (usage.cost_usd or None) if usage else None,
+                "observation_bytes": None,
+                "parse_error": parse_error,
+                "cut_reply": self._endpoint.cut,
+                "summarization": self._summarization_count > self._summaries_seen,
+                "completion_claim": claim,
+            }
+        )
+        self._summaries_seen = self._summarization_count
+        if parse_error:
+            self._record_turn()
+        return commands, complete, feedback, analysis, plan, reply
+
+    @override
+    async def _execute_commands(
+        self, commands: list[Command], session: TmuxSession
+    ) -> tuple[bool, str]:
+        started = time.monotonic()
+        turn = self._turns[-1]
+        try:
+            timed_out, output = await super()._execute_commands(commands, session)
+            turn["observation_bytes"] = len(output.encode())
+            return timed_out, output
+        finally:
+            turn["terminal_seconds"] = round(time.monotonic() - started, 3)
+            self._record_turn()
+
+    def _record_turn(self) -> None:
+        with (self.logs_dir / TURNS_FILE).open("a") as out:
+            out.write(json.dumps(self._turns[-1]) + "\n")

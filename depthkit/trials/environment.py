@@ -1,0 +1,380 @@
+"""Harbor's environment on docker-py: for tasks that are a Dockerfile or a ready image.
+
+Given to Harbor by import path. Beside Harbor's compose environment it makes ``no-network`` work
+without a sidecar, runs an init process, enforces CPU and memory limits, labels all it makes with
+its owner (:mod:`depthkit.trials.engine`), and costs a fraction of the time for each command.
+Tasks with a compose file go to Harbor's own Docker environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import tarfile
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any, cast, override
+
+from docker.errors import APIError, ImageNotFound, NotFound
+from docker.models.containers import Container
+from docker.models.images import Image
+from docker.types import Mount
+from harbor.environments.base import BaseEnvironment, ExecResult
+from harbor.environments.capabilities import (
+    EnvironmentCapabilities,
+    EnvironmentResourceCapabilities,
+)
+from harbor.models.trial.config import ServiceVolumeConfig
+
+from depthkit.trials import engine
+from depthkit.trials.images import ensure_image
+
+_KEEP_ALIVE = ["sh", "-c", "sleep infinity"]
+_SPOOL_BYTES = 64 << 20
+
+
+class ContainerDiedError(RuntimeError):
+    """The container is gone or stopped, so nothing can be executed in it."""
+
+
+class DockerEnvironment(BaseEnvironment):
+    """One container, driven over the engine's API."""
+
+    _container: Container | None = None
+    image_id: str | None = None
+    """Identity of the image the container was started from."""
+
+    @staticmethod
+    @override
+    def type() -> str:
+        return "depthkit-docker"
+
+    @property
+    @override
+    def capabilities(self) -> EnvironmentCapabilities:
+        return EnvironmentCapabilities(disable_internet=True)
+
+    @classmethod
+    @override
+    def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
+        return EnvironmentResourceCapabilities(
+            cpu_limit=True, memory_limit=True, fractional_cpus=True
+        )
+
+    @override
+    def _validate_definition(self) -> None:
+        if self.task_env_config.docker_image or self._dockerfile.is_file():
+            return
+        raise FileNotFoundError(
+            f"{self._dockerfile}: there is no Dockerfile, and task.toml names no "
+            "[environment] docker_image; give one of the two."
+        )
+
+    @property
+    def _dockerfile(self) -> Path:
+        return self.environment_dir / "Dockerfile"
+
+    @property
+    def container(self) -> Container:
+        """The running container.
+
+        Raises:
+            ContainerDiedError: If it has not been started or was removed.
+        """
+        if self._container is None:
+            raise ContainerDiedError(f"{self.session_id}: the container is not running")
+        return self._container
+
+    # --- life ---
+
+    @override
+    async def start(self, force_build: bool) -> None:
+        image = await _in_thread(lambda: self._image(force_build))
+        self.image_id = image.id
+        self._container = await _in_thread(lambda: self._run(image))
+        await self.ensure_dirs(self._mount_targets(writable_only=True))
+        await self._upload_environment_dir_after_start()
+
+    def _image(self, force_build: bool) -> Image:
+        ready = self.task_env_config.docker_image
+        if ready and not (force_build and self._dockerfile.is_file()):
+            images = engine.client().images
+            try:
+                return images.get(ready)
+            except ImageNotFound:
+                return images.pull(ready)
+        return ensure_image(self.environment_dir, self.environment_id, force=force_build)
+
+    def _run(self, image: Image) -> Container:
+        cpus = self._effective_cpus
+        memory = f"{megabytes}m" if (megabytes := self._effective_memory_mb) else None
+        return engine.client().containers.run(
+            image,
+            _KEEP_ALIVE,
+            name=f"{self.session_id}-{uuid.uuid4().hex[:8]}",
+            detach=True,
+            init=True,
+            environment=self._startup_env(),
+            labels=engine.owner().labels,
+            network_mode="none" if self._network_disabled else engine.public_network(),
+            nano_cpus=int(cpus * 1e9) if cpus else None,
+            # Swap counts as memory, or the limit would be no limit.
+            mem_limit=memory,
+            memswap_limit=memory,
+            working_dir=self.task_env_config.workdir,
+            mounts=[self._mount(mount) for mount in self._host_mounts],
+        )
+
+    @staticmethod
+    def _mount(wanted: ServiceVolumeConfig) -> Mount:
+        if wanted["type"] == "image":
+            raise ValueError(f"{wanted['target']}: mounts of type image are not supported here")
+        return Mount(
+            target=wanted["target"],
+            source=wanted["source"],
+            type=wanted["type"],
+            read_only=wanted.get("read_only", False),
+        )
+
+    @override
+    async def stop(self, delete: bool) -> None:
+        container, self._container = self._container, None
+        if container is None:
+            return
+        if delete:
+            await _in_thread(lambda: engine.remove_container(container))
+        else:
+            await _in_thread(lambda: container.kill())
+
+    # --- files ---
+
+    @override
+    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+        target = PurePosixPath(target_path)
+        await _in_thread(
+            lambda: self._put(str(target.parent), [(Path(source_path), target.name)]),
+        )
+
+    @override
+    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        root = Path(source_dir)
+        members = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*"))]
+        await _in_thread(lambda: self._put(target_dir, members))
+
+    def _put(self, folder: str, members: list[tuple[Path, str]]) -> None:
+        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as spool:
+            with tarfile.open(fileobj=spool, mode="w") as archive:
+                for path, name in members:
+                    archive.add(path, name, recursive=False, filter=_as_root)
+            self._api_call(lambda: self._put_archive(folder, spool))
+
+    def _put_archive(self, folder: str, archive: Any) -> None:
+        archive.seek(0)
+        try:
+            self.container.put_archive(folder, archive)
+        except NotFound:
+            made = self._exec(f"mkdir -p {shlex.quote(folder)}", user="root")
+            if made.return_code != 0:
+                raise RuntimeError(
+                    f"{self.session_id}: cannot create {folder}: {made.stderr}"
+                ) from None
+            archive.seek(0)
+            self.container.put_archive(folder, archive)
+
+    @override
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        def fetch() -> None:
+            with self._get(source_path) as archive:
+                for member in archive:
+                    source = archive.extractfile(member) if member.isreg() else None
+                    if source is None:
+                        raise FileNotFoundError(f"{source_path} is not a regular file")
+                    target = Path(target_path)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with target.open("wb") as out:
+                        while chunk := source.read(1 << 20):
+                            out.write(chunk)
+                    return
+
+        await _in_thread(fetch)
+
+    @override
+    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        def fetch() -> None:
+            target = Path(target_dir)
+            target.mkdir(parents=True, exist_ok=True)
+            with self._get(source_dir) as archive:
+                archive.extractall(target, filter=_contents_of_folder)  # noqa: S202
+
+        await _in_thread(fetch)
+
+    def _get(self, path: str) -> tarfile.TarFile:
+        def fetch() -> tarfile.TarFile:
+            try:
+                chunks, _ = self.container.get_archive(path)
+            except NotFound as error:
+                if self._alive():
+                    raise FileNotFoundError(f"{path} does not exist in the container") from error
+                raise
+            spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - the archive owns it
+            for chunk in chunks:
+                spool.write(chunk)
+            spool.seek(0)
+            return tarfile.open(fileobj=spool)
+
+        return self._api_call(fetch)
+
+    # --- commands ---
+
+    @override
+    async def exec(
+        self,
+        command: str,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout_sec: int | None = None,
+        user: str | int | None = None,
+    ) -> ExecResult:
+        merged = self._merge_env(env)
+        resolved = self._resolve_user(user)
+        callback = self._output_callback()
+        if timeout_sec is None:
+            result = await _in_thread(
+                lambda: self._exec(command, cwd=cwd, env=merged, user=resolved)
+            )
+        else:
+            result = await self._exec_within(timeout_sec, command, cwd, merged, resolved)
+        if callback is not None:
+            if result.stdout:
+                await callback(result.stdout, "stdout")
+            if result.stderr:
+                await callback(result.stderr, "stderr")
+        return result
+
+    async def _exec_within(
+        self,
+        seconds: float,
+        command: str,
+        cwd: str | None,
+        env: dict[str, str] | None,
+        user: str | int | None,
+    ) -> ExecResult:
+        # The engine cannot end what it started with exec, so the processes carry a mark by
+        # which they are found.
+        mark = uuid.uuid4().hex
+        marked = {**(env or {}), "DEPTHKIT_EXEC": mark}
+        running = asyncio.ensure_future(
+            _in_thread(lambda: self._exec(command, cwd=cwd, env=marked, user=user))
+        )
+        try:
+            return await asyncio.wait_for(asyncio.shield(running), seconds)
+        except TimeoutError as error:
+            await _in_thread(lambda: self._exec(_KILL_MARKED.format(mark=mark), user="root"))
+            raise RuntimeError(f"Command timed out after {seconds} seconds") from error
+
+    def _exec(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | int | None = None,
+    ) -> ExecResult:
+        def run() -> ExecResult:
+            code, output = self.container.exec_run(
+                ["bash", "-c", command],
+                demux=True,
+                environment=env,
+                user="" if user is None else str(user),
+                workdir=cwd or self.task_env_config.workdir,
+            )
+            if code is None:
+                raise ContainerDiedError(f"{self.session_id}: the container died during a command")
+            out, err = cast("tuple[bytes | None, bytes | None]", output)
+            return ExecResult(stdout=_text(out), stderr=_text(err), return_code=code)
+
+        return self._api_call(run)
+
+    def _api_call[T](self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except (APIError, ConnectionError, OSError) as error:
+            if isinstance(error, FileNotFoundError) or self._alive():
+                raise
+            raise ContainerDiedError(f"{self.session_id}: the container died: {error}") from error
+
+    def _alive(self) -> bool:
+        if self._container is None:
+            return False
+        try:
+            self._container.reload()
+        except (APIError, ConnectionError, OSError):
+            return False
+        return bool(self._container.status == "running")
+
+    async def is_alive(self) -> bool:
+        """Whether the container runs."""
+        return await _in_thread(self._alive)
+
+
+# Plain shell, for images without pkill; kills the marked processes but not this search itself.
+_KILL_MARKED = (
+    "for p in /proc/[0-9]*; do "
+    'while IFS= read -r -d "" v; do '
+    '[ "$v" = DEPTHKIT_EXEC={mark} ] && kill -9 "${{p#/proc/}}"; '
+    'done 2>/dev/null < "$p/environ"; done'
+)
+
+
+async def _in_thread[T](call: Callable[[], T]) -> T:
+    """Run a blocking call in a daemon thread of its own.
+
+    Not the loop's pool: it is small, and a verifier may hold its thread for minutes; and its
+    threads would keep a process from ending whose engine hangs.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(setter: Callable[[Any], None], value: Any) -> None:
+        if not future.done():
+            setter(value)
+
+    def work() -> None:
+        try:
+            value = call()
+        except BaseException as error:
+            outcome: tuple[Callable[[Any], None], Any] = (future.set_exception, error)
+        else:
+            outcome = (future.set_result, value)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await future
+
+
+def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    if member.isdev():
+        return None
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    return member
+
+
+def _contents_of_folder(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
+    """Strip the folder's own name; keep plain files and folders only.
+
+    What comes out of a container is not trusted: links and devices are left behind, and the
+    standard data filter refuses names that would leave the target.
+    """
+    _, _, inside = member.name.partition("/")
+    if not inside or not (member.isreg() or member.isdir()):
+        return None
+    return tarfile.data_filter(member.replace(name=inside), target)
+
+
+def _text(output: bytes | None) -> str | None:
+    return None if output is None else output.decode("utf-8", errors="replace")
