@@ -13,22 +13,15 @@
 #   DEPTHKIT_ENGINE_ARGS   more arguments for dockerd, such as --data-root=DIR
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-dir=${DEPTHKIT_ENGINE_DIR:-$here/cache/engine}
+# shellcheck source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+dir=${DEPTHKIT_ENGINE_DIR:-$env_dir/cache/engine}
 state=$dir/state # "PID STARTTIME MODE"; the start time tells our process from a later one of that pid
 log=$dir/dockerd.log
 plugin_dir=/usr/local/lib/docker/cli-plugins
 patience=60 # seconds that dockerd may take to answer or to stop
 
-say() { printf 'engine: %s\n' "$*" >&2; }
-fail() {
-    say "$@"
-    exit 1
-}
-
 answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
-is_root() { [ "$(id -u)" -eq 0 ]; }
-os() { (. /etc/os-release 2>/dev/null && eval "echo \"\${$1:-}\"") || true; }
 start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
 
 # Prints the pid of the engine that this checkout started, if that very process still runs.
@@ -42,16 +35,6 @@ our_mode() { cut -d ' ' -f 3 "$state"; }
 # Two calls at once must not both start an engine. Only Linux starts one, and Linux has flock.
 lock() { if command -v flock >/dev/null; then flock "$@"; fi; }
 
-apt_install() {
-    say "installing $*"
-    local install=(apt-get install -y -q --no-install-recommends "$@")
-    # A new machine has no package lists yet, and lists that are old name packages that are gone.
-    {
-        DEBIAN_FRONTEND=noninteractive "${install[@]}" ||
-            { apt-get update -q && DEBIAN_FRONTEND=noninteractive "${install[@]}"; }
-    } </dev/null >>"$dir/apt.log" 2>&1 || fail "apt-get could not install $*; see $dir/apt.log"
-}
-
 # --- the engine ---
 
 require_means_to_start() {
@@ -64,7 +47,7 @@ require_means_to_start() {
     fi
     is_root || fail "no Docker engine answers, and starting one needs root:" \
         "start Docker yourself (Docker Desktop, rootless docker, systemctl start docker) and try again."
-    command -v dockerd >/dev/null || [ "$(os ID)" = debian ] ||
+    command -v dockerd >/dev/null || is_debian ||
         fail "no Docker engine answers, and it can be installed from here on Debian only:" \
             "install Docker, start it and try again."
 }
@@ -134,10 +117,10 @@ plugins() {
     docker compose version >/dev/null 2>&1 || missing+=(docker-compose)
     docker buildx version >/dev/null 2>&1 || missing+=(docker-buildx)
     [ ${#missing[@]} -gt 0 ] || return 0
-    if is_root && [ "$(os ID)" = debian ]; then
-        say "installing Docker's plugins: ${missing[*]}"
+    if is_root && is_debian; then
+        say "installing ${missing[*]} from Debian"
         install_plugins "${missing[@]}" && return
-        say "could not get ${missing[*]}; see $dir/apt.log"
+        say "could not get ${missing[*]}; see $apt_log"
     fi
     say "Docker lacks ${missing[*]}: without buildx no task image can be built," \
         "without compose no task with a compose file can run. Install Docker's buildx and compose plugins."
@@ -147,16 +130,10 @@ plugins() {
 # is configured for this call alone: the machine's own sources, lists and packages stay as they are.
 # The address is that of the machine's Debian source, and apt checks the archive's signature.
 install_plugins() { # PACKAGE…
-    local tmp uri options deb
+    local tmp options deb
     tmp=$(mktemp -d)
-    uri=$(debian_uri)
-    [ -n "$uri" ] || { apt-get update -q </dev/null >>"$dir/apt.log" 2>&1 && uri=$(debian_uri); }
-    if [ -z "$uri" ]; then
-        say "this machine's apt has no source for Debian $(os VERSION_CODENAME)"
-        return 1
-    fi
+    debian_sources trixie | grep ' trixie ' >"$tmp/sources" || say "this machine's apt has no Debian source"
     mkdir -p "$tmp/lists/partial" "$tmp/cache/archives/partial" "$tmp/debs" "$tmp/root"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri trixie main" >"$tmp/sources"
     chmod 755 "$tmp" && chown -R _apt "$tmp" # apt downloads as this user
     options=(-q -o Dir::Etc::sourcelist="$tmp/sources" -o Dir::Etc::sourceparts=/dev/null
         -o Dir::State::lists="$tmp/lists" -o Dir::Cache="$tmp/cache"
@@ -165,14 +142,10 @@ install_plugins() { # PACKAGE…
         cd "$tmp/debs" && apt-get "${options[@]}" update && apt-get "${options[@]}" download "$@" || exit 1
         for deb in *.deb; do dpkg-deb -x "$deb" "$tmp/root" || exit 1; done
         mkdir -p "$plugin_dir" && install -m 755 "$tmp"/root/usr/libexec/docker/cli-plugins/* "$plugin_dir"
-    ) </dev/null >>"$dir/apt.log" 2>&1
+    ) </dev/null >>"$apt_log" 2>&1
     local result=$?
     rm -rf "$tmp"
     return $result
-}
-debian_uri() {
-    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' \
-        "Release: $(os VERSION_CODENAME)" | head -n 1
 }
 
 # --- run ---
