@@ -1,0 +1,421 @@
+"""What the two policies do with a calibration task, in a real shell."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from depthkit.trials.scripted.policies import (
+    Policy,
+    Reply,
+    after_faults,
+    fixed_replies,
+    merge,
+    step,
+)
+from depthkit.trials.scripted.reading import (
+    answers_directory,
+    files_to_read,
+    listed_steps,
+    locked_steps,
+    read_selection,
+    unbroken,
+)
+
+PROMPT = "root@c0ffee:/app# "
+Row = tuple[str, str, int, str]
+
+
+def as_terminus_shows(text: str) -> str:
+    """Break lines at the terminal's width and cut the middle out, as the harness does."""
+    lines = [
+        line[i : i + 160] for line in text.split("\n") for i in range(0, max(len(line), 1), 160)
+    ]
+    data = "\n".join(lines).encode()
+    if len(data) > 10_000:
+        left_out = len(data) - 10_000
+        note = f"\n[... output limited to 10000 bytes; {left_out} interior bytes omitted ...]\n"
+        data = data[:5000] + note.encode() + data[-5000:]
+    return data.decode()
+
+
+@dataclass
+class Session:
+    """A chat between a policy and a real bash, in the words of terminus-2."""
+
+    policy: Policy
+    instruction: str
+    cwd: Path
+    messages: list[dict[str, str]] = field(default_factory=list)
+    replies: list[dict[str, Any]] = field(default_factory=list)
+
+    def play(self, after_turn: Callable[[int], None] = lambda _: None, most: int = 150) -> int:
+        """Run to the confirmed claim; give the number of turns."""
+        prompt = (
+            "You are an assistant.\n\nTask Description:\n"
+            f"{self.instruction}\n\nCurrent terminal state:\nCurrent Terminal Screen:\n{PROMPT}\n"
+        )
+        pending = False
+        while len(self.replies) < most:
+            self.messages.append({"role": "user", "content": prompt})
+            content = self.policy(self.messages)
+            assert isinstance(content, str)
+            self.messages.append({"role": "assistant", "content": content})
+            reply = json.loads(content)
+            self.replies.append(reply)
+            screen = "".join(self._type(c["keystrokes"]) for c in reply["commands"])
+            shown = as_terminus_shows(f"New Terminal Output:\n{screen}{PROMPT}")
+            after_turn(len(self.replies))
+            if reply["task_complete"] and pending:
+                return len(self.replies)
+            pending = reply["task_complete"]
+            prompt = (
+                f"Current terminal state:\n{shown}\n\nAre you sure you want to mark the task as "
+                "complete? This will trigger your solution to be graded."
+                if pending
+                else shown
+            )
+        return len(self.replies)
+
+    def _type(self, keys: str) -> str:
+        done = subprocess.run(
+            ["bash"],
+            input=keys,
+            cwd=self.cwd,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        echo = PROMPT + keys.rstrip("\n").replace("\n", "\n> ") + "\n"
+        return echo + done.stdout
+
+
+# --- tasks, written here with their answers ---
+
+
+def seal(rng: random.Random) -> str:
+    return f"{rng.getrandbits(64):016x}"
+
+
+def table(rng: random.Random, names: list[str] | None = None) -> list[Row]:
+    words = ["kestrel", "heron", "swift", "avocet"]
+    names = names or [f"{rng.choice(words)}-{i}" for i in range(60)]
+    weights = rng.sample(range(1000, 9999), len(names))
+    zones = ["north", "south", "upper-east"]
+    return [(n, rng.choice(zones), w, seal(rng)) for n, w in zip(names, weights, strict=True)]
+
+
+def write(path: Path, rows: list[Row]) -> None:
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+
+
+def choices(rows: list[Row], rng: random.Random) -> list[tuple[str, str]]:
+    """Each kind of selection in English, with the seal it means, found without awk."""
+    i = rng.randrange(len(rows) - 1)
+    name, zone = rows[i][0], rows[i][1]
+    there = [row for row in rows if row[1] == zone]
+
+    def weight(row: Row) -> int:
+        return row[2]
+
+    return [
+        (f"of the row whose name is {name}", rows[i][3]),
+        ("of the row with the largest weight", max(rows, key=weight)[3]),
+        ("of the row with the smallest weight", min(rows, key=weight)[3]),
+        (f"on line {i + 1}", rows[i][3]),
+        (f"of the first row whose zone is {zone}", there[0][3]),
+        (f"of the last row whose zone is {zone}", there[-1][3]),
+        (f"of the row right after the one whose name is {name}", rows[i + 1][3]),
+        (f"of the row with the largest weight whose zone is {zone}", max(there, key=weight)[3]),
+        (f"of the row with the smallest weight whose zone is {zone}", min(there, key=weight)[3]),
+    ]
+
+
+@dataclass
+class ListTask:
+    """A parallel or static-chain task below a directory."""
+
+    root: Path
+    steps: int
+    chained: bool = False
+    answers: dict[int, str] = field(default_factory=dict)
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        rng = random.Random(self.steps)
+        (self.root / "data").mkdir()
+        lines, names = [], None
+        for i in range(1, self.steps + 1):
+            rows = table(rng, names)
+            path = self.root / "data" / f"{i:02}.tsv"
+            write(path, rows)
+            phrase, answer = rng.choice(choices(rows, rng))
+            if self.chained and i > 1:
+                phrase = f"of the row whose name is the answer to step {i - 1}"
+                answer = next(row[3] for row in rows if row[0] == self.answers[i - 1])
+            self.answers[i] = answer
+            names = rng.sample([row[3] for row in rows], len(rows)) if self.chained else None
+            lines.append(f"Step {i}. From {path} take the seal {phrase}.\n")
+        (self.root / "steps.txt").write_text("".join(lines))
+        self.instruction = (
+            f"The steps are listed in {self.root}/steps.txt. Write the answer to step i to "
+            f"{self.root}/answers/i, the seal alone."
+        )
+
+    def solved(self) -> bool:
+        files = {i: self.root / "answers" / str(i) for i in self.answers}
+        return all(
+            path.is_file() and path.read_text().strip() == self.answers[i]
+            for i, path in files.items()
+        )
+
+
+@dataclass
+class ChainTask:
+    """A task whose next step is only printed for the right answer to this one."""
+
+    root: Path
+    steps: int
+    answer: str = ""
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        rng = random.Random(self.steps)
+        locked = self.root / "locked"
+        locked.mkdir()
+        unlock = self.root / "unlock"
+        for i in range(1, self.steps + 1):
+            rows = table(rng)
+            data = self.root / f"step-{i}.tsv"
+            chosen = rng.sample(choices(rows, rng), 3)
+            items = "".join(f"- the seal {phrase}\n" for phrase, _ in chosen)
+            end = (
+                f"Open the next step with: {unlock} {i + 1} ANSWER\n"
+                if i < self.steps
+                else f"Write the answer to {self.root}/answer.txt\n"
+            )
+            text = (
+                f"Step {i}\nFrom {data} take these seals and join them with hyphens, in this "
+                f"order:\n{items}{end}"
+            )
+            if i == 1:
+                (self.root / "step-1.txt").write_text(text)
+                write(data, rows)
+            else:
+                (locked / f"{i}-{self.answer}.txt").write_text(text)
+                write(locked / f"{i}-{self.answer}.tsv", rows)
+            self.answer = "-".join(answer for _, answer in chosen)
+        unlock.write_text(
+            textwrap.dedent(f"""\
+                #!/bin/bash
+                cd {self.root} && cp locked/$1-$2.tsv step-$1.tsv 2>&1 || exit 1
+                cat locked/$1-$2.txt
+            """)
+        )
+        unlock.chmod(0o755)
+        self.instruction = (
+            f"Follow the chain of steps that starts in {self.root}/step-1.txt. Write the last "
+            f"answer to {self.root}/answer.txt."
+        )
+
+    def solved(self) -> bool:
+        path = self.root / "answer.txt"
+        return path.is_file() and path.read_text().strip() == self.answer
+
+
+def turns_of(policy: Policy, task: ListTask | ChainTask) -> tuple[int, int | None]:
+    """Turns to the end, and the turn after which the task was solved."""
+    solved: list[int] = []
+
+    def look(turn: int) -> None:
+        if task.solved():
+            solved.append(turn)
+
+    turns = Session(policy, task.instruction, task.root).play(look)
+    return turns, min(solved, default=None)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_merging_policy_solves_a_list_in_its_second_turn(tmp_path: Path, chained: bool) -> None:
+    assert turns_of(merge, ListTask(tmp_path, 10, chained)) == (3, 2)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_step_policy_takes_a_turn_for_each_step_of_a_list(tmp_path: Path, chained: bool) -> None:
+    assert turns_of(step, ListTask(tmp_path, 10, chained)) == (13, 11)
+
+
+def test_no_policy_can_merge_the_steps_of_a_locked_chain(tmp_path: Path) -> None:
+    for name, policy, turns in (("merge", merge, 8), ("step", step, 9)):
+        root = tmp_path / name
+        root.mkdir()
+        assert turns_of(policy, ChainTask(root, 6)) == (turns, 7)
+
+
+@pytest.mark.parametrize("policy", [merge, step])
+def test_steps_cut_out_of_a_long_output_are_read_again(tmp_path: Path, policy: Policy) -> None:
+    _, solved = turns_of(policy, ListTask(tmp_path, 100, chained=True))
+    assert solved == (3 if policy is merge else 102)
+
+
+@pytest.mark.parametrize("policy", [merge, step])
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Make the web server answer on port 8080.",
+        "Read /nowhere/steps.txt and write the answer to step i to /nowhere/answers/i.",
+    ],
+)
+def test_a_policy_that_does_not_understand_gives_up_instead_of_crashing(
+    tmp_path: Path, policy: Policy, instruction: str
+) -> None:
+    session = Session(policy, instruction, tmp_path)
+    assert session.play() <= 6
+    assert "could not make sense" in session.replies[-1]["analysis"]
+    assert any("do not understand" in reply["analysis"] for reply in session.replies)
+
+
+def test_output_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    task = ListTask(tmp_path, 2)
+    session = Session(merge, task.instruction, tmp_path)
+    session.play()
+    # The same chat, but the screen after the script shows no answers.
+    empty = "Current terminal state:\nCurrent Terminal Screen:\n\n\n"
+    question = "Are you sure you want to mark the task as complete?"
+    chat = [*session.messages[:4], {"role": "user", "content": empty + question}]
+    waiting = json.loads(str(merge(chat)))
+    assert waiting["task_complete"] is False
+    assert waiting["commands"] == [{"keystrokes": "", "duration": 2.0}]
+
+
+def test_a_wrong_answer_on_the_way_ends_in_giving_up(tmp_path: Path) -> None:
+    task = ChainTask(tmp_path, 3)
+    (tmp_path / "unlock").write_text("#!/bin/bash\necho wrong; exit 1\n")
+    session = Session(merge, task.instruction, tmp_path)
+    assert session.play() == 7
+    assert not task.solved()
+
+
+def test_policies_depend_on_the_messages_alone(tmp_path: Path) -> None:
+    session = Session(step, ListTask(tmp_path, 4).instruction, tmp_path)
+    session.play()
+    for i in range(0, len(session.messages), 2):
+        assert step(session.messages[: i + 1]) == session.messages[i + 1]["content"]
+
+
+# --- reading ---
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_kind_of_selection_becomes_a_command_that_prints_its_seal(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    rows = table(rng)
+    write(tmp_path / "data.tsv", rows)
+    for phrase, answer in choices(rows, rng):
+        selection = read_selection(phrase)
+        assert selection is not None, phrase
+        command = selection.command(str(tmp_path / "data.tsv"))
+        printed = subprocess.run(
+            ["bash", "-c", command], text=True, capture_output=True, check=True
+        )
+        assert printed.stdout == f"{answer}\n", phrase
+
+
+def test_seals_that_look_like_numbers_are_compared_as_text(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        ("1000000000000001", "north", 1, "a" * 16),
+        ("1000000000000000", "north", 2, "b" * 16),
+        ("10e0000000000015", "north", 3, "c" * 16),
+    ]
+    write(tmp_path / "data.tsv", rows)
+    selection = read_selection("of the row whose name is the answer to step 7")
+    assert selection is not None
+    assert selection.answer_to == 7
+    for name, *_, answer in rows:
+        command = selection.command(str(tmp_path / "data.tsv"), f'"{name}"')
+        printed = subprocess.run(
+            ["bash", "-c", command], text=True, capture_output=True, check=True
+        )
+        assert printed.stdout == f"{answer}\n"
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "of the row whose name is $(touch /tmp/x)",
+        "of the row whose name is a'b",
+        'of the first row whose zone is "north',
+        "of the row whose name is x; rm -r /",
+        "of the heaviest row",
+        "on line twelve",
+    ],
+)
+def test_what_does_not_read_as_a_selection_becomes_no_command(phrase: str) -> None:
+    assert read_selection(phrase) is None
+
+
+def test_sentences_broken_by_the_terminal_are_read_whole() -> None:
+    long = f"Step 2. From /app/{'deep/' * 30}02.tsv take the seal on line 4."
+    broken = f"Step 1. From /app/01.tsv take the\nseal on line 3.\n{long[:160]}\n{long[160:]}\n"
+    assert set(listed_steps(unbroken(broken))) == {1, 2}
+
+
+def test_a_sentence_cut_by_the_output_limit_is_left_out_and_the_next_one_kept() -> None:
+    screen = (
+        "Step 4. From /app/04.tsv take the seal of the row whose na\n"
+        "[... output limited to 10000 bytes; 99 interior bytes omitted ...]\n"
+        "zone is north.\nStep 9. From /app/09.tsv take the seal on line 3.\n"
+    )
+    assert set(listed_steps(screen)) == {9}
+
+
+def test_a_locked_step_with_a_selection_not_understood_is_no_step() -> None:
+    head = (
+        "Step 1\nFrom /app/step-1.tsv take these seals and join them with hyphens, in this order:\n"
+    )
+    tail = "Write the answer to /app/answer.txt\n"
+    assert set(locked_steps(f"{head}- the seal on line 3\n{tail}")) == {1}
+    assert locked_steps(f"{head}- the seal on line 3\n- the seal of the moon\n{tail}") == {}
+
+
+@pytest.mark.parametrize("place", ["/app/answers/i", "`/app/answers/i`", "/app/answers/i."])
+def test_files_and_places_are_found_in_the_instruction(place: str) -> None:
+    text = f"See /app/steps.txt. Write the answer to step i to {place}\nThen stop."
+    assert files_to_read(text) == ["/app/steps.txt"]
+    assert answers_directory(text) == "/app/answers"
+    assert files_to_read("Start at /app/step-1.txt, write to /app/answer.txt") == [
+        "/app/step-1.txt"
+    ]
+
+
+# --- helpers for tests ---
+
+
+def test_fixed_replies_follow_the_turns_and_end_with_the_last() -> None:
+    policy = fixed_replies(["one", Reply("two", finish_reason="length")])
+    chat: list[dict[str, str]] = [{"role": "user", "content": "go"}]
+    assert policy(chat) == policy(chat) == "one"
+    chat += [{"role": "assistant", "content": "one"}, {"role": "user", "content": "on"}]
+    assert policy(chat) == Reply("two", finish_reason="length")
+    chat += [{"role": "assistant", "content": "two"}, {"role": "user", "content": "on"}]
+    assert policy(chat) == Reply("two", finish_reason="length")
+    with pytest.raises(ValueError, match="at least one"):
+        fixed_replies([])
+
+
+def test_faults_are_met_once_each_then_the_policy_answers() -> None:
+    policy = after_faults([Reply("busy", status=429)], fixed_replies(["fine"]))
+    chat = [{"role": "user", "content": "go"}]
+    assert policy(chat) == Reply("busy", status=429)
+    assert policy(chat) == policy(chat) == "fine"
