@@ -291,7 +291,8 @@ class DockerEnvironment(BaseEnvironment):
                 user="" if user is None else str(user),
                 workdir=cwd or self.task_env_config.workdir,
             )
-            if code is None:
+            # A command of a container that was killed ends as if it had been killed itself.
+            if code is None or (code > 128 and not self._alive()):
                 raise ContainerDiedError(f"{self.session_id}: the container died during a command")
             out, err = cast("tuple[bytes | None, bytes | None]", output)
             return ExecResult(stdout=_text(out), stderr=_text(err), return_code=code)

@@ -63,11 +63,10 @@ class ModelEndpoint(LiteLLM):
         self.cut, self.failure, self._usage = False, None, None
         # Retries are made here alone: the client library's are switched off by `max_retries`.
         once = LiteLLM.call.__wrapped__
+        kwargs = {"timeout": REQUEST_SECONDS, **kwargs, "max_retries": 0}
         for attempt in range(TRIES):
             try:
-                reply: LLMResponse = await once(
-                    self, prompt, timeout=REQUEST_SECONDS, max_retries=0, **kwargs
-                )
+                reply: LLMResponse = await once(self, prompt, **kwargs)
             except OutputLengthExceededError as error:
                 self.cut = True
                 return LLMResponse(

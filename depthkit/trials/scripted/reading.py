@@ -83,8 +83,13 @@ def _reply(text: str) -> Mapping[str, Any]:
 
 
 def unbroken(screen: str) -> str:
-    """Join lines that the terminal broke at its width."""
-    return re.sub(rf"(?m)^(.{{{TERMINAL_WIDTH}}})\n", r"\1", screen)
+    """Join lines that the terminal broke at its width.
+
+    A line that just fills the width looks broken too; what follows it tells, where it is the
+    beginning of a step, of an item or of a prompt.
+    """
+    begins = r"Step \d|- the |\S+@\S+:"
+    return re.sub(rf"(?m)^(.{{{TERMINAL_WIDTH}}})\n(?!{begins})", r"\1", screen)
 
 
 # --- the instruction ---

@@ -1,0 +1,1 @@
+"""What is built from trials: measuring depth; later also checks, replays, merging, sampling."""

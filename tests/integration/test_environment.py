@@ -1,0 +1,287 @@
+"""What Harbor asks of an environment holds of ours and of Harbor's own, by the same tests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harbor.environments.base import BaseEnvironment
+from harbor.environments.docker.docker import DockerEnvironment as HarborDocker
+from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPolicy
+from harbor.models.trial.paths import TrialPaths
+
+from depthkit.errors import DepthkitError
+from depthkit.trials import engine
+from depthkit.trials.environment import ContainerDiedError, DockerEnvironment
+
+pytestmark = pytest.mark.docker
+
+DOCKERFILE = "FROM depthkit/base:1\nWORKDIR /app\nRUN echo built > /app/made\n"
+
+type Opened = Callable[..., Any]
+
+
+@asynccontextmanager
+async def opened(
+    kind: type[BaseEnvironment], folder: Path, *, config: dict[str, Any], **kwargs: Any
+) -> AsyncIterator[BaseEnvironment]:
+    source = folder / "environment"
+    source.mkdir(exist_ok=True)
+    (source / "Dockerfile").write_text(kwargs.pop("dockerfile", DOCKERFILE))
+    paths = TrialPaths(folder / "trial")
+    paths.mkdir()
+    logs = [
+        {"type": "bind", "source": str(paths.agent_dir), "target": "/logs/agent"},
+        {"type": "bind", "source": str(paths.verifier_dir), "target": "/logs/verifier"},
+    ]
+    if kind is HarborDocker:
+        init = folder / "init.yaml"
+        init.write_text("services:\n  main:\n    init: true\n")
+        kwargs["extra_docker_compose"] = [init]
+    environment = kind(
+        environment_dir=source,
+        environment_name="conformance",
+        session_id=f"conformance-{folder.name}".lower().replace("_", "-")[:50],
+        trial_paths=paths,
+        task_env_config=EnvironmentConfig(**config),
+        auto_mounts=logs,
+        **kwargs,
+    )
+    await environment.start(force_build=False)
+    try:
+        yield environment
+    finally:
+        await environment.stop(delete=True)
+
+
+@pytest.fixture(params=[DockerEnvironment, HarborDocker], ids=["depthkit", "harbor"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
+    """Open either environment with the same arguments."""
+
+    def open_(**kwargs: Any) -> Any:
+        config = kwargs.pop("config", {})
+        return opened(request.param, tmp_path, config=config, **kwargs)
+
+    return open_
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Opened:
+    def open_(**kwargs: Any) -> Any:
+        config = kwargs.pop("config", {})
+        return opened(DockerEnvironment, tmp_path, config=config, **kwargs)
+
+    return open_
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tidy_engine() -> Any:
+    yield
+    engine.release()
+
+
+def test_commands_give_their_output_errors_and_status(either: Opened) -> None:
+    async def check() -> None:
+        async with either() as env:
+            result = await env.exec("cat made; echo oops >&2; exit 7")
+            assert result.return_code == 7
+            # Harbor's own merges the two streams.
+            assert sorted(f"{result.stdout}{result.stderr or ''}".split()) == ["built", "oops"]
+            shell = await env.exec('x=(a b); echo "${x[1]} $BASH_VERSION"')
+            assert shell.stdout.startswith("b 5.")
+
+    asyncio.run(check())
+
+
+def test_commands_run_in_the_folder_with_the_variables_and_as_the_user_asked(
+    either: Opened,
+) -> None:
+    async def check() -> None:
+        async with either(config={"env": {"COLOUR": "blue"}}) as env:
+            said = await env.exec("pwd; echo $COLOUR $MORE; id -un", cwd="/tmp", env={"MORE": "x y"})
+            assert said.stdout.splitlines() == ["/tmp", "blue x y", "root"]
+            nobody = await env.exec("id -un", user="nobody")
+            assert nobody.stdout == "nobody\n"
+            with env.with_default_user("nobody"):
+                assert (await env.exec("id -un")).stdout == "nobody\n"
+
+    asyncio.run(check())
+
+
+def test_a_command_over_its_time_is_an_error(either: Opened) -> None:
+    async def check() -> None:
+        async with either() as env:
+            with pytest.raises(RuntimeError, match="timed out"):
+                await env.exec("sleep 30", timeout_sec=1)
+            assert (await env.exec("echo still here")).stdout == "still here\n"
+
+    asyncio.run(check())
+
+
+def test_a_command_over_its_time_is_ended(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            with pytest.raises(RuntimeError, match="timed out"):
+                await env.exec("sleep 4321 & sleep 4321", timeout_sec=1)
+            await asyncio.sleep(0.2)
+            left = await env.exec("ps -eo args | grep -c '^sleep 4321' || true")
+            assert left.stdout == "0\n"
+
+    asyncio.run(check())
+
+
+def test_files_and_folders_go_in_and_come_out_whole(either: Opened, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    (source / "deep" / "er").mkdir(parents=True)
+    data = os.urandom(300_000)
+    (source / "deep" / "er" / "data.bin").write_bytes(data)
+    script = source / "run me.sh"
+    script.write_text("echo ran\n")
+    script.chmod(0o755)
+
+    async def check() -> None:
+        async with either() as env:
+            await env.upload_dir(source, "/opt/new/place")
+            assert (await env.exec("'/opt/new/place/run me.sh'")).stdout == "ran\n"
+            await env.upload_file(script, "/opt/other/name.sh")
+            assert (await env.exec("cat /opt/other/name.sh")).stdout == "echo ran\n"
+            await env.download_dir("/opt/new/place", tmp_path / "out")
+            assert (tmp_path / "out" / "deep" / "er" / "data.bin").read_bytes() == data
+            await env.download_file("/opt/other/name.sh", tmp_path / "one" / "name.sh")
+            assert (tmp_path / "one" / "name.sh").read_text() == "echo ran\n"
+            assert await env.is_dir("/opt/new")
+            assert not await env.is_dir("/opt/other/name.sh")
+
+    (tmp_path / "one").mkdir()
+    asyncio.run(check())
+
+
+def test_limits_of_memory_and_processors_are_enforced(either: Opened) -> None:
+    async def check() -> None:
+        async with either(config={"cpus": 0.5, "memory_mb": 300}) as env:
+            limits = await env.exec(
+                "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max 2>/dev/null || "
+                "cat /sys/fs/cgroup/memory/memory.limit_in_bytes "
+                "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"
+            )
+            memory, processors = limits.stdout.splitlines()
+            assert int(memory) == 300 << 20
+            assert int(processors.split()[0]) == 50_000
+
+    asyncio.run(check())
+
+
+def test_log_folders_exist_and_anyone_may_write_there(either: Opened) -> None:
+    async def check() -> None:
+        async with either() as env:
+            made = await env.exec("touch /logs/agent/a /logs/verifier/v", user="nobody")
+            assert made.return_code == 0
+
+    asyncio.run(check())
+
+
+def test_no_network_means_none(ours: Opened) -> None:
+    async def check() -> None:
+        policy = NetworkPolicy(network_mode=NetworkMode.NO_NETWORK)
+        async with ours(network_policy=policy) as env:
+            devices = await env.exec("ls /sys/class/net")
+            assert devices.stdout.split() == ["lo"]
+
+    asyncio.run(check())
+
+
+def test_containers_with_a_network_share_one(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            env.container.reload()
+            networks = env.container.attrs["NetworkSettings"]["Networks"]
+            assert list(networks) == [engine.NETWORK]
+
+    asyncio.run(check())
+
+
+def test_an_init_process_reaps_orphans(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            await env.exec("(sleep 0.1 &) ; true")
+            await asyncio.sleep(0.5)
+            zombies = await env.exec("ps -eo stat | grep -c ^Z || true")
+            assert zombies.stdout == "0\n"
+
+    asyncio.run(check())
+
+
+def test_links_do_not_come_out_of_a_container(ours: Opened, tmp_path: Path) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            await env.exec(
+                "mkdir /out && cd /out && ln -s /etc/passwd link && mkfifo pipe && echo x > plain"
+                " && ln -s ../../../.. up"
+            )
+            await env.download_dir("/out", tmp_path / "out")
+            assert [p.name for p in (tmp_path / "out").iterdir()] == ["plain"]
+            with pytest.raises(FileNotFoundError):
+                await env.download_file("/out/nothing", tmp_path / "nothing")
+
+    asyncio.run(check())
+
+
+def test_a_dead_container_is_told_from_a_failed_command(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            env.container.kill()
+            with pytest.raises(ContainerDiedError):
+                await env.exec("true")
+
+    asyncio.run(check())
+
+
+def test_a_container_that_dies_during_a_command_is_noticed(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            running = asyncio.ensure_future(env.exec("sleep 60"))
+            await asyncio.sleep(1)
+            env.container.kill()
+            with pytest.raises(ContainerDiedError):
+                await asyncio.wait_for(running, 20)
+
+    asyncio.run(check())
+
+
+def test_an_image_is_built_once_for_the_same_content(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            first = env.image_id
+        async with ours() as env:
+            assert env.image_id == first
+        async with ours(dockerfile=DOCKERFILE + "RUN echo other > /app/made\n") as env:
+            assert env.image_id != first
+
+    asyncio.run(check())
+
+
+def test_a_build_that_fails_names_the_dockerfile_and_shows_the_log(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours(dockerfile="FROM depthkit/base:1\nRUN echo so-it-goes && false\n"):
+            pass
+
+    with pytest.raises(DepthkitError, match=r"(?s)environment/Dockerfile.*so-it-goes"):
+        asyncio.run(check())
+
+
+def test_everything_carries_its_owner(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            labels = env.container.labels
+            assert labels[engine.OWNER_LABEL] == engine.owner().id
+            assert labels[engine.HOST_LABEL] == socket.gethostname()
+            image = engine.client().images.get(env.image_id)
+            assert image.labels[engine.OWNER_LABEL]
+
+    asyncio.run(check())
