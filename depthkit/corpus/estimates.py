@@ -1,0 +1,123 @@
+"""One row a task: what its runs say about its depth, beside its work."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from depthkit.errors import DepthkitError
+from depthkit.model import Estimate, Run
+from depthkit.protocol import estimate, run_of_n
+
+_SCHEMA = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("task_id", pa.string()),
+        ("group", pa.string()),
+        ("k", pa.int64()),
+        ("solved", pa.bool_()),
+        ("N", pa.int64()),
+        ("R", pa.float64()),
+        ("D", pa.int64()),
+        ("D_by_model", pa.string()),
+        ("lowest_passing_cap", pa.int64()),
+        ("final", pa.bool_()),
+        ("work_lines", pa.int64()),
+        ("work_tokens", pa.int64()),
+        ("work_chars", pa.int64()),
+        ("n_run_id", pa.string()),
+        ("n_minutes", pa.float64()),
+        ("n_context_tokens", pa.int64()),
+        ("author_rating", pa.string()),
+        ("public_pass_rate", pa.float64()),
+        ("provenance", pa.string()),
+        ("runs", pa.int64()),
+    ]
+)
+_FROM_TASK = (
+    "group",
+    "k",
+    "work_lines",
+    "work_tokens",
+    "work_chars",
+    "author_rating",
+    "public_pass_rate",
+)
+
+
+def estimates_table(
+    tasks: pd.DataFrame, runs: Iterable[Run], models: Sequence[str], caps: Sequence[int]
+) -> pa.Table:
+    """Estimates of all tasks that are known or have been run, in the order of the tasks.
+
+    Args:
+        tasks: As ``Corpus.tasks()``.
+        runs: All runs; only those with purpose ``free`` or ``ladder`` count.
+        models: The model set, in order.
+        caps: Turn caps in increasing order.
+
+    Raises:
+        DepthkitError: Runs count but no model set is named.
+    """
+    history: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.purpose in ("free", "ladder"):
+            history[run.dataset, run.task_id].append(run)
+    if history and not models:
+        found = sorted({run.model for group in history.values() for run in group})
+        raise DepthkitError(
+            f"corpus.toml: models is empty, but there are free or ladder runs of {found}; name "
+            "the model set there, in order, the one that made the free runs first."
+        )
+    known: dict[tuple[str, str], dict[Any, Any]] = {
+        (row["dataset"], row["task_id"]): row for row in tasks.to_dict("records")
+    }
+    keys = list(known) + [key for key in history if key not in known]
+    rows = [_row(key, known.get(key, {}), history.get(key, []), models, caps) for key in keys]
+    columns = [pa.array([row[f.name] for row in rows], type=f.type) for f in _SCHEMA]
+    return pa.Table.from_arrays(columns, schema=_SCHEMA)
+
+
+def unpack_estimates(frame: pd.DataFrame) -> pd.DataFrame:
+    """Turn the stored form of ``D_by_model`` into a dictionary by model, in order."""
+    by_model = [json.loads(text) for text in frame["D_by_model"]]
+    return frame.assign(D_by_model=pd.Series(by_model, index=frame.index, dtype=object))
+
+
+def _row(
+    key: tuple[str, str],
+    task: dict[Any, Any],
+    runs: list[Run],
+    models: Sequence[str],
+    caps: Sequence[int],
+) -> dict[str, Any]:
+    dataset, task_id = key
+    if models:
+        found = estimate(runs, models, caps=caps, dataset=dataset, task_id=task_id)
+        of_n = run_of_n(runs, models)
+    else:
+        found, of_n = Estimate(dataset=dataset, task_id=task_id), None
+    valid = [run for run in runs if run.valid]
+    from_task = {name: task.get(name) for name in _FROM_TASK}
+    return {
+        "dataset": dataset,
+        "task_id": task_id,
+        **{name: None if pd.isna(value) else value for name, value in from_task.items()},
+        "solved": found.solved,
+        "N": found.N,
+        "R": found.R,
+        "D": found.D,
+        "D_by_model": json.dumps(found.D_by_model, ensure_ascii=False),
+        "lowest_passing_cap": found.lowest_passing_cap,
+        "final": found.final,
+        "n_run_id": of_n.run_id if of_n else None,
+        "n_minutes": of_n.agent_minutes if of_n else None,
+        "n_context_tokens": of_n.context_tokens if of_n else None,
+        "provenance": "+".join(sorted({run.provenance for run in runs})) or None,
+        "runs": len(valid),
+    }

@@ -1,0 +1,127 @@
+"""Names and files from elsewhere: plain names, nothing outside its directory, no secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+from depthkit.errors import DepthkitError
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+"""A larger file of a trial is neither read nor copied; whoever skips it says so."""
+
+REDACTED = "[redacted]"
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199}")
+_SECRET_FIELD = re.compile(r"key|token|secret|passw|credential|authorization|cookie", re.IGNORECASE)
+_SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|hf|ghp|gho|xox[a-z])[-_][A-Za-z0-9_*-]{8,}|Bearer \S{8,}")
+_SECRET_JSON = re.compile(
+    r'(?<!\\)"([^"\\]*(?:key|token|secret|passw|credential|authorization|cookie)[^"\\]*)"'
+    r'(\s*:\s*)"(?:[^"\\]|\\.)*"',
+    re.IGNORECASE,
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+class UnreadableError(Exception):
+    """A file of a trial that cannot be used; the message says which and why."""
+
+
+def is_plain_name(name: object) -> bool:
+    """Whether ``name`` can be one path component: no separator, no leading dot, 1 to 200 chars."""
+    return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
+
+
+def require_plain_name(name: object, what: str) -> str:
+    """Return ``name`` if it is a plain name.
+
+    Raises:
+        DepthkitError: If it is not; ``what`` names file and field.
+    """
+    if isinstance(name, str) and is_plain_name(name):
+        return name
+    raise DepthkitError(
+        f"{what} is {json.dumps(name, default=str)[:120]}; it must be a plain name of letters, "
+        "digits and . _ + @ = - that starts with a letter or digit."
+    )
+
+
+def one_line(text: object, limit: int = 300) -> str:
+    """Text for a record: one line, no control characters, no keys, at most ``limit`` characters."""
+    line = _CONTROL.sub(" ", str(text)).encode("utf-8", "replace").decode()
+    line = mask_text(line).strip()
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def read_inside(path: Path, root: Path) -> bytes:
+    """Read a regular file that really lies inside ``root``.
+
+    A symbolic link is followed only when it stays inside ``root`` (as under git-annex).
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UnreadableError: It leaves ``root``, is no regular file, is too large or cannot be read.
+    """
+    try:
+        real = path.resolve(strict=True)
+        if not real.is_relative_to(root.resolve()):
+            raise UnreadableError(f"{path.name} leads out of its directory")
+        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError) as error:
+        raise UnreadableError(f"{path.name} cannot be read ({error})") from error
+    with os.fdopen(descriptor, "rb") as handle:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            raise UnreadableError(f"{path.name} is not a regular file")
+        if info.st_size > MAX_FILE_BYTES:
+            raise UnreadableError(
+                f"{path.name} has {info.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are read"
+            )
+        return handle.read()
+
+
+def parse_json(data: bytes, name: str) -> Any:
+    """Parse JSON that someone else wrote.
+
+    Raises:
+        UnreadableError: It is cut off, not JSON, or too deep or too long a number to parse.
+    """
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"{name} is not whole JSON ({one_line(error, 120)})") from error
+
+
+def redact(value: Any, *, in_env: bool = False) -> Any:
+    """Copy of a JSON value without keys and other secrets.
+
+    Replaced by ``[redacted]``: non-empty strings in fields whose name contains key, token, secret,
+    passw, credential, authorization or cookie (numbers such as token counts stay); every value of
+    an ``env`` table (its names stay); and what looks like a key inside any other text.
+    """
+    if isinstance(value, dict):
+        return {
+            name: REDACTED
+            if isinstance(inner, str) and inner and (in_env or _SECRET_FIELD.search(name))
+            else redact(inner, in_env=name in ("env", "extra_headers"))
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [redact(inner, in_env=in_env) for inner in value]
+    return mask_text(value) if isinstance(value, str) else value
+
+
+def mask_text(text: str) -> str:
+    """Text without what looks like an API key or a bearer token."""
+    return _SECRET_TEXT.sub(REDACTED, text)
+
+
+def redact_json_text(text: str) -> str:
+    """Redact fields by name in JSON that is cut off and cannot be parsed."""
+    return _SECRET_JSON.sub(rf'"\1"\2"{REDACTED}"', text)
