@@ -371,6 +371,13 @@ def test_sentences_broken_by_the_terminal_are_read_whole() -> None:
     assert set(listed_steps(unbroken(broken))) == {1, 2}
 
 
+def test_a_line_that_just_fills_the_terminal_is_not_joined_to_the_next_step() -> None:
+    full = f"Step 1. From /app/{'x' * 113}.tsv take the seal on line 3."
+    assert len(full) == 160
+    screen = f"{full}\nStep 2. From /app/2.tsv take the seal on line 4.\n"
+    assert set(listed_steps(unbroken(screen))) == {1, 2}
+
+
 def test_a_sentence_cut_by_the_output_limit_is_left_out_and_the_next_one_kept() -> None:
     screen = (
         "Step 4. From /app/04.tsv take the seal of the row whose na\n"
