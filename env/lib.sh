@@ -10,6 +10,9 @@ fail() {
     exit 1
 }
 
+# A short digest of the standard input; macOS has only shasum.
+digest() { { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16; }
+
 is_root() { [ "$(id -u)" -eq 0 ]; }
 # shellcheck disable=SC1091
 os() { (. /etc/os-release 2>/dev/null && eval "echo \"\${$1:-}\"") || true; }

@@ -7,10 +7,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$env_dir/.."
 
-uv=$(command -v uv) || {
-    uv=env/cache/uv/bin/uv
-    [ -x "$uv" ] || { python3 -m venv env/cache/uv && env/cache/uv/bin/pip install --quiet uv; }
-}
+uv=$(command -v uv || command -v .venv/bin/uv) || fail "uv is missing: run make setup first"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 : >"$work/lock"

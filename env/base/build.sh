@@ -65,7 +65,7 @@ if [ $# -eq 0 ] && is_debian && is_root; then
 elif [ $# -gt 0 ] && [ "$*" != --from-registry ]; then
     fail "usage: env/base/build.sh [--from-registry]"
 fi
-recipe=$(cat "$here/build.sh" "$here/Dockerfile" - <<<"$way $sources" | sha256sum | cut -c 1-16)
+recipe=$(cat "$here/build.sh" "$here/Dockerfile" - <<<"$way $sources" | digest)
 made_by=$(docker image inspect --format "{{index .Config.Labels \"$label\"}}" "$tag" 2>/dev/null) || made_by=
 [ "$made_by" != "$recipe" ] || exit 0
 say "building $tag"

@@ -1,0 +1,42 @@
+# Each target sets up what it needs by itself. `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup report test demo bench lab lock clean
+
+# Of .venv, or of the active conda environment; `setup` has run when a recipe asks for it.
+python = "$$(env/setup.sh --python)"
+bin = "$$(dirname $(python))"
+# Runs a shell command with an engine and the base image; $$0 is the Python to use in it.
+with_engine = env/engine.sh run -- sh -c 'set -e; env/base/build.sh; $(1)' $(python)
+
+help:  ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+setup:  ## install everything into .venv (or the active conda environment); quick when nothing changed
+	@env/setup.sh
+
+report: setup  ## run the stale notebooks on the bundled corpora, leave reports/build/index.html (no Docker needed)
+	@$(bin)/depthkit report
+
+test: setup  ## check style and types, run all tests, those with containers and a browser too
+	@$(bin)/ruff format --check .
+	@$(bin)/ruff check .
+	@$(bin)/mypy
+	@env/browser.sh --install >/dev/null
+	@$(call with_engine,DEPTHKIT_NO_SKIP=1 "$$0" -m pytest --cov)
+
+demo: setup  ## measure the demo corpus again, with scripted models in real containers
+	@$(call with_engine,"$$0" -m depthkit.data.measure_demo)
+
+bench: setup  ## time the trial runner against Harbor's own, side by side
+	@$(call with_engine,for file in tests/benchmarks/bench_*.py; do "$$0" "$$file"; done)
+
+lab: setup  ## open the notebooks in JupyterLab
+	@$(bin)/jupyter lab notebooks
+
+lock: setup  ## write requirements.lock anew from pyproject.toml
+	@env/lock.sh
+
+clean:  ## remove .venv, caches and built reports, and stop an engine that was started here
+	@env/engine.sh down
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage reports/build env/cache
