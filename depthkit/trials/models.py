@@ -27,7 +27,7 @@ MODELS_FILE = "models.toml"
 """Name of a person's own registry in the working directory."""
 
 _BUNDLED = Path(__file__).with_name(MODELS_FILE)
-_UNREPEATED = "api_key_env"
+_UNREPEATED = frozenset({"api_key_env", "base_url"})  # a wrong value may be or hold a key
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 
@@ -252,6 +252,9 @@ def _spec(name: str, table: dict[str, Any], source: Path) -> ModelSpec:
         if known is None:
             fields = ", ".join(sorted(set(ModelSpec.model_fields) - {"name"}))
             raise DepthkitError(f"{where} {field} is not a field; use one of {fields}.") from None
-        # What stands in place of a variable's name may be the key: it is not repeated.
-        said = "" if field == _UNREPEATED else f" is {json.dumps(table.get(field), default=str)};"
-        raise DepthkitError(f"{where} {field}{said} must be {known.description}.") from None
+        if field in _UNREPEATED:
+            raise DepthkitError(f"{where} {field} must be {known.description}.") from None
+        value = json.dumps(table.get(field), default=str)
+        raise DepthkitError(
+            f"{where} {field} is {value}; it must be {known.description}."
+        ) from None
