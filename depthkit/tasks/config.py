@@ -181,7 +181,7 @@ def _resolve(
     for part in location:
         in_list = isinstance(raw, list) and isinstance(part, int) and part < len(raw)
         if in_list or (isinstance(raw, dict) and part in raw):
-            raw = raw[part]  # type: ignore[index,call-overload]
+            raw = raw[part]  # type: ignore[index]
         elif missing and part == location[-1]:
             pass
         else:

@@ -79,8 +79,9 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
     W counts ``solution/solve.sh`` alone, since the reference solution is a shell script
     (Section 2) and Harbor executes that file. Other files in ``solution/`` are listed in
     ``helper_files`` and not counted: they may be code, data or a finished result, and no rule
-    of the paper says which. Without a ``solve.sh`` the work is ``None``. As in Harbor, a step without a ``solution`` directory of its own has the task's. Difficulty
-    labels and other facts that no file shows come from :class:`TaskMetadata`.
+    of the paper says which. Without a ``solve.sh`` the work is ``None``. As in Harbor, a step
+    without a ``solution`` directory of its own has the task's. Difficulty labels and other
+    facts that no file shows come from :class:`TaskMetadata`.
 
     Args:
         path: The directory. Its name is the ``task_id``.
