@@ -19,6 +19,7 @@ dir=${DEPTHKIT_ENGINE_DIR:-$env_dir/cache/engine}
 state=$dir/state # "PID STARTTIME MODE"; the start time tells our process from a later one of that pid
 log=$dir/dockerd.log
 plugin_dir=/usr/local/lib/docker/cli-plugins
+usage="usage: env/engine.sh up | down | run -- CMD…"
 patience=60 # seconds that dockerd may take to answer or to stop
 
 answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
@@ -178,14 +179,14 @@ run() { # CMD…
 
 case ${1:-} in
 up | down)
-    [ $# -eq 1 ] || fail "usage: env/engine.sh up | down | run -- CMD…"
+    [ $# -eq 1 ] || fail "$usage"
     if [ "$1" = up ]; then up up; else stop; fi
     ;;
 run)
     shift
     if [ "${1:-}" = -- ]; then shift; fi
-    [ $# -gt 0 ] || fail "usage: env/engine.sh run -- CMD…"
+    [ $# -gt 0 ] || fail "$usage"
     run "$@"
     ;;
-*) fail "usage: env/engine.sh up | down | run -- CMD…" ;;
+*) fail "$usage" ;;
 esac

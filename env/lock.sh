@@ -3,6 +3,7 @@
 # version that fits, the same on each supported Python. Plain lines, so that pip and uv both read it
 # and ask whichever package index this machine is set up for.
 set -euo pipefail
+export LC_ALL=C # sorts the same everywhere
 # shellcheck source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$env_dir/.."

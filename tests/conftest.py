@@ -1,0 +1,68 @@
+"""What tests share: when containers and browsers are to be had, and a browser."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import docker.errors
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parent.parent
+BASE_IMAGE = "depthkit/base:1"
+
+
+@functools.cache
+def _lacks_docker() -> str | None:
+    """Why no container can be run here, or None."""
+    try:
+        client = docker.from_env(timeout=20)
+    except docker.errors.DockerException:
+        return "no Docker engine answers (env/engine.sh up starts one)"
+    try:
+        client.images.get(BASE_IMAGE)
+    except docker.errors.ImageNotFound:
+        return f"the image {BASE_IMAGE} is not there (env/base/build.sh makes it)"
+    finally:
+        client.close()
+    return None
+
+
+@functools.cache
+def _chromium() -> str | None:
+    """The path of a Chromium or Chrome, or None."""
+    found = subprocess.run([ROOT / "env/browser.sh"], capture_output=True, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+@functools.cache
+def _lacks_browser() -> str | None:
+    """Why no browser can be driven here, or None."""
+    return None if _chromium() else "there is no Chromium or Chrome (env/browser.sh looks for one)"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what cannot run here; under `make test` it fails instead, so that nothing hides."""
+    for marker, lacks in (("docker", _lacks_docker), ("browser", _lacks_browser)):
+        if item.get_closest_marker(marker) and (reason := lacks()):
+            if os.environ.get("DEPTHKIT_NO_SKIP"):
+                pytest.fail(reason, pytrace=False)
+            pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One headless Chromium for all browser tests; each test opens pages of its own.
+
+    For tests marked ``browser``.
+    """
+    flags = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=_chromium(), args=flags)
+        yield started
+        started.close()
