@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -47,6 +47,213 @@ def _print_json(rows: Iterable[Any] | dict[str, Any]) -> None:
 
 # --- trials: free, ladder, clean ---
 
+CorpusDir = Annotated[
+    Path,
+    typer.Option(
+        "--corpus",
+        envvar="DEPTH_OUT",
+        help="Directory of the corpus that runs are appended to; made if there is none.",
+        show_default="corpus",
+    ),
+]
+Models = Annotated[
+    str,
+    typer.Option(
+        help="Model set, comma-separated, first model first; a corpus remembers its own.",
+        show_default=False,
+    ),
+]
+ModelsFile = Annotated[
+    Path | None,
+    typer.Option(help="Your models.toml, laid over the bundled one.", show_default=False),
+]
+Workers = Annotated[int, typer.Option(min=1, envvar="DEPTH_WORKERS", help="Trials at a time.")]
+
+
+@app.command()
+def free(
+    tasks: TaskDirs,
+    corpus: CorpusDir = Path("corpus"),
+    models: Models = "",
+    models_file: ModelsFile = None,
+    workers: Workers = 3,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run the first model twice on each task without a stated cap.
+
+    Says which tasks are solved and gives N, the fewest turns of a passing run. What is measured
+    already is not run again.
+
+    Example: depthkit free tasks/calibration/* --models scripted-merge
+    """
+    _measure(tasks, corpus, models, models_file, workers, as_json, "free")
+
+
+@app.command()
+def ladder(
+    tasks: TaskDirs,
+    corpus: CorpusDir = Path("corpus"),
+    models: Models = "",
+    models_file: ModelsFile = None,
+    workers: Workers = 3,
+    with_free: Annotated[
+        bool, typer.Option("--with-free", help="Also start missing free runs.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure depth: runs under stated turn caps, from the smallest up.
+
+    Caps at or above N count as passed; a second run is skipped after a pass; later models only
+    try caps below the smallest estimate so far. Stop it with Ctrl-C (once: finish what runs) and
+    give the same command again to go on.
+
+    Example: depthkit ladder tasks/calibration/* --with-free --models scripted-step,scripted-merge
+    """
+    scope: Literal["both", "ladder"] = "both" if with_free else "ladder"
+    _measure(tasks, corpus, models, models_file, workers, as_json, scope)
+
+
+def _measure(
+    tasks: list[Path],
+    corpus: Path,
+    models: str,
+    models_file: Path | None,
+    workers: int,
+    as_json: bool,
+    scope: Literal["free", "ladder", "both"],
+) -> None:
+    from rich.console import Console
+
+    from depthkit.experiments.measure import measure
+
+    outcome = measure(
+        tasks,
+        corpus,
+        models=[name.strip() for name in models.split(",") if name.strip()],
+        scope=scope,
+        workers=workers,
+        models_file=models_file,
+        console=Console(stderr=True),
+    )
+    if as_json:
+        _print_json(run.model_dump(mode="json") for run in outcome.runs)
+    else:
+        passed = sum(run.passed for run in outcome.runs)
+        typer.echo(f"{len(outcome.runs)} runs, {passed} passed, in {corpus}")
+    for reason in outcome.given_up:
+        typer.secho(f"No result: {reason}", fg=typer.colors.YELLOW, err=True)
+    if outcome.stopped:
+        typer.secho("Stopped; the same command goes on from here.", err=True)
+        raise typer.Exit(130)
+    if outcome.given_up:
+        raise typer.Exit(1)
+
+
+@app.command()
+def clean(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is there.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove containers, networks and images that killed depthkit processes left behind.
+
+    What belongs to a process that still runs is left alone. free and ladder do this by themselves
+    when they start.
+    """
+    from depthkit.trials import engine
+
+    found = engine.clean(dry_run=dry_run)
+    if as_json:
+        _print_json(vars(found))
+        return
+    verb = "Would remove" if dry_run else "Removed"
+    for kind in ("containers", "networks", "images"):
+        for name in getattr(found, kind):
+            typer.echo(f"{verb} {kind.removesuffix('s')} {name}")
+    for name in found.in_use:
+        typer.echo(f"Left {name}: in use")
+    if not found:
+        typer.echo("Nothing is left behind.")
+
+
 # --- corpus: ingest, estimates ---
 
 # --- artifacts and reports: claims, report ---
+
+
+@app.command()
+def claims(
+    corpus: Annotated[str, typer.Option(help="Name of a bundled corpus, or a directory.")] = "demo",
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare the numbers the papers print with what a corpus gives."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from depthkit.artifacts.claims import claims as compare
+
+    found = compare(corpus)
+    if as_json:
+        _print_json(result.row() for result in found.results)
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Section", "Number", "Published", "Computed", "Agrees"):
+        table.add_column(heading, justify="right" if heading.endswith("ed") else "left")
+    for result in found.results:
+        if result.kind != "not_computable":
+            table.add_row(
+                Text(result.claim.section),
+                Text(result.claim.claim),
+                result.claim.value,
+                result.computed_text,
+                "yes" if result.agrees else "no",
+            )
+    console = Console()
+    console.print(table)
+    console.print(Text(found.score))
+    console.print(Text(found.provenance), style="dim")
+
+
+@app.command()
+def report(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Reports of reports/reports.yaml; all by default.", show_default=False),
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="Corpus in place of the one in reports.yaml.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Default: reports/build.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", metavar="KEY=VALUE", help="Set a parameter.")
+    ] = None,
+) -> None:
+    """Run the notebooks whose report is stale; write pages that open offline."""
+    import yaml
+
+    from depthkit import reports
+
+    overrides = {}
+    for pair in parameter or []:
+        key, equals, value = pair.partition("=")
+        try:
+            overrides[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise DepthkitError(f"-p {pair}: the value is not YAML.") from error
+        if not equals:
+            raise DepthkitError(f"-p {pair}: write it as key=value, such as seed=1.")
+    project = reports.find_project()
+    chosen = reports.load_reports(project, names or [], corpus=corpus, overrides=overrides)
+    build = output or project / "reports/build"
+
+    def say(outcome: reports.Outcome) -> None:
+        words = {"built": "made", "fresh": "up to date", "failed": "FAILED"}
+        typer.echo(f"{outcome.name}: {words[outcome.state]} ({outcome.seconds:.1f} s)")
+
+    outcomes = reports.make_reports(chosen, build, progress=say)
+    typer.echo(build / "index.html")
+    if failed := [outcome for outcome in outcomes if outcome.error]:
+        typer.echo("\n\n".join(f"{o.name}: {o.error}" for o in failed), err=True)
+        raise typer.Exit(1)

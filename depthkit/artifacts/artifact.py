@@ -1,0 +1,207 @@
+"""What a table or figure is, how it is found by its id, and how it is shown and exported."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from html import escape
+from pathlib import Path
+from typing import Any, Concatenate
+
+import pandas as pd
+
+from depthkit.artifacts import figures, page
+from depthkit.corpus import Corpus
+from depthkit.errors import DepthkitError
+
+REPORT_DIR = "DEPTHKIT_REPORT_DIR"
+"""Environment variable naming the directory into which a report exports what it shows."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One table or figure, computed from a corpus.
+
+    Use :class:`Table` or :class:`Figure`.
+
+    Attributes:
+        title: Caption, one or more sentences of plain text.
+        frame: The numbers, tidy: one row an observation.
+        provenance: What they rest on, for example ``scripted · 12 tasks, 96 runs · corpus demo``.
+        draw: Makes the view from the frame when it is wanted.
+        parts: Further frames, such as those of other panels, by name.
+        notes: Sentences shown below the view: what is missing or needs care.
+        id: Names the artifact in notebook, dashboard, test and command line (``depth/table-1``).
+        section: Where the paper has it (``4.2, Table 1``).
+    """
+
+    title: str
+    frame: pd.DataFrame
+    provenance: str
+    draw: Callable[..., Any] = field(repr=False, compare=False)
+    parts: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    id: str = ""
+    section: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The id as a file name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.id)
+
+    @property
+    def view(self) -> Any:
+        """The Great Tables table or HoloViews element."""
+        return self.draw()
+
+    def html(self) -> str:
+        """The view as an HTML fragment that needs nothing from outside."""
+        raise NotImplementedError
+
+    def show(self) -> page.Fragment:
+        """The view with caption, notes and provenance, for the last line of a notebook cell."""
+        if directory := os.environ.get(REPORT_DIR):
+            self._record(Path(directory))
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return page.Fragment(
+            f'<figure class="depthkit" id="{escape(self.slug)}">{self.html()}'
+            f"<figcaption><p><b>{escape(self.section)}.</b> {escape(self.title)}</p>"
+            + (f'<ul class="notes">{notes}</ul>' if notes else "")
+            + f'<p class="provenance">{escape(self.provenance)}</p></figcaption></figure>'
+        )
+
+    def export(self, directory: Path) -> list[Path]:
+        """Write the numbers as CSV and the view for print; the same bytes each time.
+
+        Args:
+            directory: Is made if need be; files of the same name are replaced.
+
+        Returns:
+            The files, named after the id.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        files = []
+        for name, frame in {"": self.frame, **self.parts}.items():
+            files.append(directory / f"{self.slug}{'-' if name else ''}{name}.csv")
+            frame.to_csv(files[-1], index=False, lineterminator="\n")
+        return files
+
+    def _record(self, directory: Path) -> None:
+        """Export next to a report, with what its index page says about this artifact."""
+        files = [path.name for path in self.export(directory)]
+        (directory / f"{self.slug}.json").write_text(
+            json.dumps(
+                {
+                    "id": self.id,
+                    "section": self.section,
+                    "title": self.title,
+                    "provenance": self.provenance,
+                    "files": files,
+                }
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Table(Artifact):
+    """A table; ``draw()`` gives a ``great_tables.GT``."""
+
+    def html(self) -> str:
+        """The table, in a box of its own that scrolls where the page is narrow."""
+        return f'<div class="scroll" tabindex="0">{self.view.as_raw_html()}</div>'
+
+    def export(self, directory: Path) -> list[Path]:
+        """CSV of the numbers, and the table as an HTML page."""
+        files = super().export(directory)
+        files.append(directory / f"{self.slug}.html")
+        files[-1].write_text(page.document(self.title, self.html()))
+        return files
+
+
+@dataclass(frozen=True)
+class Figure(Artifact):
+    """A figure; ``draw(backend)`` gives a HoloViews layout, one element a panel.
+
+    Attributes:
+        widths: Of the panels, relative to each other.
+    """
+
+    widths: tuple[float, ...] = (1,)
+
+    @property
+    def view(self) -> Any:
+        """The HoloViews layout, for interactive use (Bokeh)."""
+        figures.load_backends()
+        return self.draw("bokeh")
+
+    def html(self) -> str:
+        """The figure as interactive Bokeh plots, with Bokeh itself in the fragment."""
+        return figures.interactive_html(self.view, self.slug, self.widths)
+
+    def export(self, directory: Path) -> list[Path]:
+        """CSV of the numbers, and the figure as SVG and PDF (drawn by Matplotlib)."""
+        files = super().export(directory)
+        figures.load_backends()
+        layout = self.draw("matplotlib")
+        return files + figures.export_vector(layout, directory / self.slug, self.widths)
+
+
+_REGISTRY: dict[str, Callable[..., Artifact]] = {}
+
+
+def artifact[**P, A: Artifact](
+    artifact_id: str, *, section: str
+) -> Callable[
+    [Callable[Concatenate[Corpus, P], A]], Callable[Concatenate[Corpus | str | Path, P], A]
+]:
+    """Register a function that computes a table or figure from a corpus.
+
+    The function may then be called with a corpus, or with the name or directory of one, and what
+    it returns carries id and section.
+
+    Args:
+        artifact_id: Unique, such as ``depth/table-1``.
+        section: Where the paper has it, such as ``4.2, Table 1``.
+    """
+
+    def register(
+        compute: Callable[Concatenate[Corpus, P], A],
+    ) -> Callable[Concatenate[Corpus | str | Path, P], A]:
+        @functools.wraps(compute)
+        def build_it(corpus: Corpus | str | Path, /, *args: P.args, **kwargs: P.kwargs) -> A:
+            made = compute(as_corpus(corpus), *args, **kwargs)
+            return replace(made, id=artifact_id, section=section)
+
+        if artifact_id in _REGISTRY:
+            raise ValueError(f"two artifacts are called {artifact_id}")
+        _REGISTRY[artifact_id] = build_it
+        return build_it
+
+    return register
+
+
+def as_corpus(corpus: Corpus | str | Path) -> Corpus:
+    """The corpus itself, or the one of this name or in this directory."""
+    return corpus if isinstance(corpus, Corpus) else Corpus.open(corpus)
+
+
+def ids() -> list[str]:
+    """Ids of all artifacts, sorted."""
+    return sorted(_REGISTRY)
+
+
+def build(artifact_id: str, corpus: Corpus | str | Path, **params: Any) -> Artifact:
+    """Compute an artifact by its id.
+
+    Raises:
+        DepthkitError: there is none with this id.
+    """
+    if artifact_id not in _REGISTRY:
+        close = get_close_matches(artifact_id, _REGISTRY, n=3, cutoff=0.3) or ids()
+        raise DepthkitError(f"There is no artifact {artifact_id}; did you mean {', '.join(close)}?")
+    return _REGISTRY[artifact_id](corpus, **params)

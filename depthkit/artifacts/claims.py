@@ -1,0 +1,270 @@
+"""What a corpus gives beside what a paper prints, and whether they agree.
+
+The only module of this layer that reads :mod:`depthkit.published`; artifact functions never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from html import escape
+from os import environ
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from depthkit import protocol
+from depthkit.artifacts import page
+from depthkit.artifacts.artifact import REPORT_DIR, Artifact, as_corpus, build
+from depthkit.artifacts.datasets import audited, find_datasets
+from depthkit.artifacts.tables import MISSING, plain_table
+from depthkit.corpus import Corpus
+from depthkit.errors import DepthkitError
+from depthkit.published import PAPERS, Claim, Kind, published
+
+INTERVAL_TOLERANCE = Decimal("0.03")
+"""How far an end of a confidence interval may be off: the papers name neither method nor
+resamples."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One published number and what this corpus gives.
+
+    Attributes:
+        claim: The published number.
+        kind: Of the claim in this corpus: one whose data it lacks is ``not_computable``.
+        computed: In the unit of the published number (percent for ``94%``); ``None`` if there is
+            none.
+        agrees: ``None`` if nothing was computed.
+        reason: Why nothing was computed.
+    """
+
+    claim: Claim
+    kind: Kind
+    computed: tuple[Decimal, ...] | None = None
+    agrees: bool | None = None
+    reason: str | None = None
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is in numerator and denominator of the score."""
+        return self.kind == "computed" and self.claim.rule != "about"
+
+    def row(self) -> dict[str, Any]:
+        """As ``depthkit claims --json`` prints it."""
+        return {
+            "artifact": self.claim.artifact,
+            "claim": self.claim.claim,
+            "kind": self.kind,
+            "published": _plain(self.claim.numbers),
+            "computed": None if self.computed is None else _plain(self.computed),
+            "agrees": self.agrees,
+            "id": self.claim.id,
+            "section": self.claim.section,
+            "printed": self.claim.value,
+            "rule": self.claim.rule,
+            "counted": self.counted,
+            "reason": self.reason,
+        }
+
+    @property
+    def computed_text(self) -> str:
+        """For people: one digit more than printed."""
+        if self.computed is None:
+            return MISSING
+        if len(self.computed) > 1:
+            return ", ".join(str(number) for number in self.computed)
+        digits = max(0, -int(self.claim.half_unit.as_tuple().exponent) - 1) + 1
+        text = f"{self.computed[0]:.{digits}f}".rstrip("0").rstrip(".")
+        return f"{text}%" if self.claim.percent else text
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Published numbers beside those of one corpus.
+
+    Attributes:
+        results: In the order of the paper.
+        corpus: Name of the corpus.
+        provenance: What its numbers rest on.
+    """
+
+    results: tuple[Result, ...]
+    corpus: str
+    provenance: str
+
+    @property
+    def score(self) -> str:
+        """For example ``81 of 84 computed numbers agree · 12 not computable in corpus tb2``."""
+        parts = []
+        counted = [result for result in self.results if result.counted]
+        if counted:
+            agree = sum(bool(result.agrees) for result in counted)
+            parts.append(f"{agree} of {len(counted)} computed numbers agree")
+        missing = sum(result.kind == "not_computable" for result in self.results)
+        if missing:
+            parts.append(f"{missing} not computable in corpus {self.corpus}")
+        settings = [result for result in self.results if result.kind == "setting"]
+        if settings:
+            agree = sum(bool(result.agrees) for result in settings)
+            parts.append(f"{agree} of {len(settings)} settings agree")
+        about = sum(r.kind == "computed" and r.claim.rule == "about" for r in self.results)
+        if about:
+            parts.append(f"{about} approximate, not counted")
+        return " · ".join(parts) or "no published numbers"
+
+    def show(self) -> page.Fragment:
+        """The comparison as a table, for the last line of a notebook cell."""
+        if directory := environ.get(REPORT_DIR):
+            Path(directory, "claims.txt").write_text(self.score, "utf-8")
+        there = [result for result in self.results if result.kind != "not_computable"]
+        missing = [result for result in self.results if result.kind == "not_computable"]
+        parts = [f"<p><b>Published numbers.</b> {escape(self.score)}.</p>"]
+        if there:
+            parts.append(_table_html(there, "claims"))
+        if missing:
+            parts.append(
+                f"<details><summary>{len(missing)} numbers that corpus {escape(self.corpus)} "
+                f"cannot give</summary>{_table_html(missing, 'claims-missing')}</details>"
+            )
+        parts.append(f'<p class="provenance">{escape(self.provenance)}</p>')
+        return page.Fragment(f'<section class="depthkit claims">{"".join(parts)}</section>')
+
+
+def claims(
+    corpus: Corpus | str | Path, section: str | None = None, *, papers: Iterable[str] = PAPERS
+) -> Claims:
+    """Compare a corpus with the published numbers.
+
+    Each number is computed by its artifact over exactly the data sets it is about; one whose data
+    sets the corpus lacks is not computable there.
+
+    Args:
+        corpus: A corpus, or the name or directory of one.
+        section: Only numbers of this section, such as ``4.2``, and of its tables and figures.
+        papers: Whose numbers.
+
+    Raises:
+        DepthkitError: a published number names a cell that its artifact does not have.
+    """
+    opened = as_corpus(corpus)
+    built: dict[tuple[str, tuple[str, ...]], Artifact] = {}
+    results = [
+        _compare(claim, opened, built)
+        for paper in papers
+        for claim in published(paper)
+        if section is None or claim.section.split(",")[0] == section
+    ]
+    if not results:
+        raise DepthkitError(f"section is {section!r}; no published number is of that section.")
+    return Claims(tuple(results), opened.name, audited(opened).provenance)
+
+
+def _compare(
+    claim: Claim, corpus: Corpus, built: dict[tuple[str, tuple[str, ...]], Artifact]
+) -> Result:
+    if claim.kind == "not_computable":
+        return Result(claim, "not_computable", reason=claim.reason)
+    if claim.kind == "setting":
+        numbers = _setting(claim)
+        return Result(claim, "setting", numbers, numbers == claim.numbers)
+    names = find_datasets(corpus, claim.datasets)
+    if names is None:
+        reason = f"corpus {corpus.name} does not hold {', '.join(claim.datasets)}"
+        return Result(claim, "not_computable", reason=reason)
+    assert claim.artifact is not None
+    key = claim.artifact, tuple(names)
+    if key not in built:
+        built[key] = build(claim.artifact, corpus, datasets=names)
+    found, bound = _look_up(claim, built[key], dict(zip(claim.datasets, names, strict=True)))
+    if found is None:
+        reason = f"not known from the runs of corpus {corpus.name}"
+        return Result(claim, "not_computable", reason=reason)
+    value = found * 100 if claim.percent else found
+    # A lower bound is no value, so it never agrees with one.
+    return Result(claim, "computed", (value,), agrees(claim, value) and not bound)
+
+
+def _setting(claim: Claim) -> tuple[Decimal, ...]:
+    value = getattr(protocol, claim.setting or "", None)
+    if value is None:
+        raise DepthkitError(f"claim {claim.id}: depthkit.protocol has no {claim.setting}.")
+    return tuple(Decimal(number) for number in (value if isinstance(value, tuple) else (value,)))
+
+
+def _look_up(claim: Claim, made: Artifact, names: dict[str, str]) -> tuple[Decimal | None, bool]:
+    """The number in the cell, and whether it is only a lower bound; ``None`` if unknown."""
+    cell = claim.cell
+    assert cell is not None
+    frame = made.frame if cell.part is None else made.parts.get(cell.part)
+    if frame is None or not {cell.column, *cell.where} <= set(frame):
+        raise DepthkitError(
+            f"claim {claim.id}: {made.id} has no such cell (part {cell.part}, column "
+            f"{cell.column}, where {dict(cell.where)})."
+        )
+    for column, value in cell.where.items():
+        frame = frame[frame[column] == names.get(str(value), value)]
+    if len(frame) > 1:
+        raise DepthkitError(f"claim {claim.id}: {len(frame)} rows of {made.id} fit its cell.")
+    if frame.empty or pd.isna(frame[cell.column].iloc[0]):
+        return None, False
+    above = f"{cell.column}_above"
+    # repr is the shortest decimal for the float, so that 0.575 is a tie and stays one
+    number = Decimal(repr(float(frame[cell.column].iloc[0])))
+    return number, above in frame and bool(frame[above].iloc[0])
+
+
+def agrees(claim: Claim, value: Decimal) -> bool:
+    """Whether a computed value agrees with the printed one.
+
+    Args:
+        claim: The published number.
+        value: In the printed unit.
+    """
+    printed = claim.number
+    value = value.quantize(Decimal("1e-9"))  # drops the error of floating point
+    match claim.rule:
+        case "rounded":
+            return abs(value - printed) <= claim.half_unit
+        case "interval":
+            return abs(value - printed) <= INTERVAL_TOLERANCE
+        case "about":
+            assert claim.tolerance is not None
+            return abs(value - printed) <= claim.tolerance
+        case "at_least":
+            return value >= printed
+        case "at_most":
+            return value <= printed
+        case "above":
+            return value > printed
+        case "below":
+            return value < printed
+
+
+def _table_html(results: list[Result], table_id: str) -> str:
+    shown = pd.DataFrame(
+        {
+            "Section": [result.claim.section for result in results],
+            "Number": [result.claim.claim for result in results],
+            "Published": [result.claim.value for result in results],
+        }
+    )
+    if table_id == "claims":
+        words = {True: "yes", False: "no", None: ""}
+        shown["Computed"] = [result.computed_text for result in results]
+        shown["Agrees"] = [words[result.agrees] for result in results]
+        left: tuple[str, ...] = ("Number", "Agrees")
+    else:
+        shown["Why"] = [result.reason or "" for result in results]
+        left = ("Number", "Why")
+    table = plain_table(shown, table_id, rows="Section", left=left)
+    return f'<div class="scroll" tabindex="0">{table.as_raw_html()}</div>'
+
+
+def _plain(numbers: tuple[Decimal, ...]) -> Any:
+    """For JSON: whole numbers without a point; one number not in a list."""
+    plain = [int(n) if n == n.to_integral_value() else float(n) for n in numbers]
+    return plain[0] if len(plain) == 1 else plain
