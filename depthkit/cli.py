@@ -45,6 +45,72 @@ def _print_json(rows: Iterable[Any] | dict[str, Any]) -> None:
 
 # --- tasks: work, calibrate ---
 
+
+@app.command()
+def work(tasks: TaskDirs, as_json: JsonFlag = False) -> None:
+    """Count the work of reference solutions: lines, tokens and characters.
+
+    Lines are those of solution/solve.sh that are neither blank nor comments, the content of
+    here-documents included. Tokens are o200k_base tokens. Other files in solution/ are not counted.
+    """
+    from depthkit.tasks import load_tasks
+    from depthkit.tasks.show import work_rows, work_table
+
+    loaded = load_tasks(tasks)
+    if as_json:
+        _print_json(work_rows(loaded))
+    else:
+        from rich.console import Console
+
+        Console().print(work_table(loaded))
+
+
+@app.command()
+def calibrate(
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", help="Directory to write the tasks into.", show_default=False),
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Tasks by name: a family, a number of steps and a seed, such as control-6-s1.",
+            show_default="parallel-10-s1 static-chain-10-s1 control-6-s1",
+        ),
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(help="One more task, by its parts: parallel, static-chain or control."),
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Number of steps of the --family task.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the --family task.")] = 1,
+) -> None:
+    """Write calibration tasks, which show whether a model is fit to measure depth.
+
+    A model that measures depth must merge commands into fewer turns once it is told the turn cap;
+    otherwise it measures work. Run a candidate on these three families before you trust its D:
+
+    parallel: independent steps, all listed in one file. A model that merges passes within two or
+    three turns, whatever the number of steps.
+
+    static-chain: each step needs the answer to the step before it, but all stand in plain files
+    from the start. A script settles this in two or three turns as well.
+
+    control: each step is encrypted with the answer to the step before it, so each needs a turn of
+    its own. A pass in fewer turns than steps means that something leaks.
+
+    Fit is a model that passes parallel-10 and static-chain-10 under a cap of 3 and fails control-6
+    there (Depth paper, Appendix B, "Choice of models"). The same name always gives the same bytes.
+    """
+    from depthkit.tasks.calibration import DEFAULT_NAMES, parse_name, write_family
+
+    wanted = [parse_name(name) for name in names or ()]
+    if family is not None:
+        wanted.append((family, steps, seed))
+    for arguments in wanted or map(parse_name, DEFAULT_NAMES):
+        typer.echo(write_family(out, *arguments))
+
+
 # --- trials: free, ladder, clean ---
 
 CorpusDir = Annotated[

@@ -224,8 +224,8 @@ def _minutes(started: datetime | None, finished: datetime | None) -> float | Non
 
 
 def _keep(trial_dir: Path, run: Run, task_dir: Path) -> None:
-    """Leave what the corpus keeps: without copies of the set-up, and without paths of this host."""
-    for name in ("config.json", "lock.json"):
+    """Leave what the corpus keeps: no copies of the set-up or the recording, no host's paths."""
+    for name in ("config.json", "lock.json", "agent/terminus_2.pane"):
         (trial_dir / name).unlink(missing_ok=True)
     shutil.rmtree(trial_dir / "artifacts", ignore_errors=True)
     for name in ("result.json", "trial.log", "exception.txt"):

@@ -104,7 +104,9 @@ def test_commands_run_in_the_folder_with_the_variables_and_as_the_user_asked(
 ) -> None:
     async def check() -> None:
         async with either(config={"env": {"COLOUR": "blue"}}) as env:
-            said = await env.exec("pwd; echo $COLOUR $MORE; id -un", cwd="/tmp", env={"MORE": "x y"})
+            said = await env.exec(
+                "pwd; echo $COLOUR $MORE; id -un", cwd="/tmp", env={"MORE": "x y"}
+            )
             assert said.stdout.splitlines() == ["/tmp", "blue x y", "root"]
             nobody = await env.exec("id -un", user="nobody")
             assert nobody.stdout == "nobody\n"

@@ -1,0 +1,77 @@
+"""The private parts of Harbor that the agent leans on are where it expects them.
+
+Harbor promises nothing about these. When a new release moves one, this says which.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from harbor.agents.terminus_2.terminus_2 import Terminus2
+from harbor.llms.lite_llm import LiteLLM
+
+MOVED = "Harbor moved a part that depthkit/trials leans on; adapt it before raising the pin."
+
+
+def parameters(function: object) -> list[str]:
+    return list(inspect.signature(function).parameters)  # type: ignore[arg-type]
+
+
+def test_the_release_line_is_the_one_these_tests_were_made_for() -> None:
+    from importlib.metadata import version
+
+    assert version("harbor").startswith("0.25."), MOVED
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("_query_llm", ["self", "chat", "prompt", "original_instruction", "session"]),
+        ("_handle_llm_interaction", ["self", "chat", "prompt", "original_instruction", "session"]),
+        ("_execute_commands", ["self", "commands", "session"]),
+        ("_run_agent_loop", ["self", "initial_prompt", "chat", "original_instruction"]),
+        (
+            "_init_llm",
+            [
+                "self",
+                "llm_backend",
+                "model_name",
+                "temperature",
+                "collect_rollout_details",
+                "llm_kwargs",
+                "api_base",
+                "session_id",
+                "max_thinking_tokens",
+                "reasoning_effort",
+                "model_info",
+                "use_responses_api",
+            ],
+        ),
+    ],
+)
+def test_overridden_methods_take_what_they_took(method: str, expected: list[str]) -> None:
+    assert parameters(getattr(Terminus2, method)) == expected, MOVED
+
+
+def test_retries_can_be_gone_around() -> None:
+    assert inspect.iscoroutinefunction(Terminus2._query_llm.__wrapped__), MOVED
+    assert inspect.iscoroutinefunction(LiteLLM.call.__wrapped__), MOVED
+
+
+def test_the_loop_reads_its_bound_and_its_pending_claim_from_the_agent() -> None:
+    loop = inspect.getsource(Terminus2._run_agent_loop)
+    for used in (
+        "range(self._max_episodes)",
+        "self._handle_llm_interaction(",
+        "self._execute_commands(",
+        "self._pending_completion",
+        'if feedback and "ERROR:" in feedback:',
+    ):
+        assert used in loop, f"{MOVED} ({used})"
+    assert "self._summarization_count += 1" in inspect.getsource(Terminus2._summarize), MOVED
+
+
+def test_the_usage_of_a_reply_is_read_before_a_cut_becomes_an_error() -> None:
+    call = inspect.getsource(LiteLLM.call.__wrapped__)
+    assert call.index("self._extract_usage_info(") < call.index("OutputLengthExceededError("), MOVED

@@ -1,0 +1,233 @@
+"""One capped run of the real terminus-2 in a real container, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toys import TEST_SH, reply, write_toy
+
+from depthkit.model import Run
+from depthkit.protocol import Planned, cap_statement
+from depthkit.tasks import load_task
+from depthkit.trials import engine
+from depthkit.trials.models import ModelSpec
+from depthkit.trials.run import run_trial
+from depthkit.trials.scripted.policies import Policy, Reply, after_faults, fixed_replies
+from depthkit.trials.scripted.server import ScriptedServer
+
+pytestmark = pytest.mark.docker
+
+KEY = "sk-a-key-that-must-not-be-written"
+
+WRITE = reply("echo done > /app/out")
+CLAIM = reply(complete=True)
+LOOK = reply("ls")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tidy_engine() -> Any:
+    yield
+    engine.release()
+
+
+class Played:
+    """A run, its files, and what the model server received."""
+
+    def __init__(self, run: Run, folder: Path, requests: list[dict[str, Any]]) -> None:
+        self.run = run
+        self.folder = folder
+        self.requests = requests
+
+    @property
+    def turns(self) -> list[dict[str, Any]]:
+        lines = (self.folder / "agent" / "turns.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Played]:
+    def play_(
+        replies: Sequence[str | Reply] | Policy,
+        *,
+        cap: int | None = None,
+        test: str = TEST_SH,
+        during: Callable[[], None] | None = None,
+        prices: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> Played:
+        monkeypatch.setenv("TEST_MODEL_KEY", KEY)
+        task = load_task(write_toy(tmp_path / "set" / "toy", test=test))
+        spec = ModelSpec(
+            name="m",
+            # LiteLLM keeps prices by model for the whole process.
+            litellm="openai/m-priced" if prices else "openai/m",
+            api_key_env="TEST_MODEL_KEY",
+            context_tokens=100_000,
+            max_output_tokens=1_000,
+            **(prices or {}),
+        )
+        planned = Planned("m", cap, 1, "ladder" if cap else "free")
+        policy = replies if callable(replies) else fixed_replies(replies)
+        with ScriptedServer({"m": policy, "m-priced": policy}) as server:
+            if during is not None:
+                threading.Thread(target=during, daemon=True).start()
+            run = asyncio.run(
+                run_trial(
+                    task,
+                    planned,
+                    spec,
+                    trials_dir=tmp_path / "trials",
+                    base_url=server.base_url,
+                    record=False,
+                    **kwargs,
+                )
+            )
+            return Played(run, tmp_path / "trials" / run.run_id, server.requests)
+
+    return play_
+
+
+def kill_container(after: float) -> Callable[[], None]:
+    def kill() -> None:
+        time.sleep(after)
+        query: engine.Filters = {"label": f"{engine.OWNER_LABEL}={engine.owner().id}"}
+        for container in engine.client().containers.list(filters=query):
+            container.kill()
+
+    return kill
+
+
+def test_a_run_without_a_cap_ends_when_completion_is_confirmed(play: Callable[..., Played]) -> None:
+    played = play([WRITE, CLAIM, CLAIM, LOOK])
+    run = played.run
+    assert (run.verdict, run.stop, run.turns, run.reward) == ("passed", "submitted", 3, 1.0)
+    assert run.first_claim_turn == 2
+    assert run.segments_passed == 1
+    assert len(played.requests) == 3
+    assert "turn" not in played.requests[0]["messages"][0]["content"].split("Write done")[1].lower()
+    assert [turn["completion_claim"] for turn in played.turns] == [False, True, True]
+
+
+def test_the_cap_is_stated_and_the_run_stops_after_its_last_turn(
+    play: Callable[..., Played],
+) -> None:
+    played = play([LOOK, WRITE, LOOK, LOOK], cap=2)
+    run = played.run
+    # The commands of the last turn ran, and the state they left was verified.
+    assert (run.verdict, run.stop, run.turns) == ("passed", "turn_cap", 2)
+    assert len(played.requests) == 2
+    assert cap_statement(2) in played.requests[0]["messages"][0]["content"]
+
+
+def test_a_cap_that_is_too_small_fails(play: Callable[..., Played]) -> None:
+    run = play([LOOK, WRITE], cap=1).run
+    assert (run.verdict, run.stop, run.turns, run.reward) == ("failed", "turn_cap", 1, 0.0)
+
+
+def test_the_last_commands_get_their_wait(play: Callable[..., Played]) -> None:
+    run = play([reply("sleep 2; echo done > /app/out", wait=3)], cap=1).run
+    assert run.verdict == "passed"
+
+
+def test_a_claim_in_the_last_turn_needs_no_confirmation(play: Callable[..., Played]) -> None:
+    run = play([reply("echo done > /app/out", complete=True)], cap=1).run
+    assert (run.verdict, run.stop, run.first_claim_turn) == ("passed", "turn_cap", 1)
+
+
+def test_a_reply_that_does_not_parse_is_a_turn(play: Callable[..., Played]) -> None:
+    played = play(["I would rather chat.", WRITE], cap=2)
+    assert (played.run.verdict, played.run.turns) == ("passed", 2)
+    assert [turn["parse_error"] for turn in played.turns] == [True, False]
+    assert played.turns[0]["commands"] is None
+
+
+def test_a_cut_reply_is_one_turn_and_none_of_its_commands_run(
+    play: Callable[..., Played],
+) -> None:
+    played = play([Reply(WRITE, finish_reason="length"), LOOK], cap=2)
+    assert (played.run.verdict, played.run.turns) == ("failed", 2)
+    assert [turn["cut_reply"] for turn in played.turns] == [True, False]
+    assert len(played.requests) == 2
+    assert "none of its commands were run" in played.requests[1]["messages"][-1]["content"]
+    tokens = [turn["output_tokens"] for turn in played.turns]
+    assert all(tokens)
+    assert played.run.output_tokens == sum(tokens)
+
+
+def test_replies_cut_for_ever_use_up_the_cap_and_no_more(play: Callable[..., Played]) -> None:
+    played = play([Reply("{", finish_reason="length")] * 9, cap=5)
+    assert (played.run.stop, played.run.turns, len(played.requests)) == ("turn_cap", 5, 5)
+
+
+def test_a_time_limit_is_a_result_and_can_pass(play: Callable[..., Played]) -> None:
+    run = play([WRITE, reply("sleep 60", wait=60)], agent_seconds=4).run
+    assert (run.verdict, run.stop, run.turns) == ("passed", "time_limit", 2)
+    assert run.agent_minutes == pytest.approx(4 / 60, abs=0.03)
+
+
+def test_an_endpoint_that_fails_gives_no_result(play: Callable[..., Played]) -> None:
+    played = play([WRITE, *[Reply(f"no: {KEY}", status=401)] * 9])
+    run = played.run
+    assert (run.verdict, run.stop, run.reward, run.turns) == ("none", "model_error", None, 1)
+    assert run.detail is not None
+    assert "AuthenticationError" in run.detail
+    assert KEY not in run.model_dump_json()
+
+
+def test_the_key_is_written_nowhere(play: Callable[..., Played]) -> None:
+    played = play([WRITE, *[Reply(f"no: {KEY}", status=400)] * 9])
+    files = [path for path in played.folder.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_passing_fault_of_the_endpoint_costs_no_turn(play: Callable[..., Played]) -> None:
+    played = play(after_faults([Reply("busy", status=503)], fixed_replies([WRITE])), cap=1)
+    assert (played.run.verdict, played.run.turns, len(played.requests)) == ("passed", 1, 2)
+
+
+def test_a_dead_container_gives_no_result(play: Callable[..., Played]) -> None:
+    run = play([reply("sleep 8", wait=8)], during=kill_container(4)).run
+    assert (run.verdict, run.stop) == ("none", "infrastructure")
+    assert run.detail is not None
+    assert "ContainerDiedError" in run.detail
+
+
+def test_a_terminal_broken_by_the_agent_is_a_result(play: Callable[..., Played]) -> None:
+    run = play([WRITE, reply("tmux kill-server"), LOOK]).run
+    assert (run.verdict, run.stop, run.turns) == ("passed", "terminal_broken", 2)
+    failed = play([reply("tmux kill-server", "echo more"), LOOK], cap=5).run
+    assert (failed.verdict, failed.stop, failed.turns) == ("failed", "terminal_broken", 1)
+
+
+def test_a_verifier_without_a_reward_gives_no_result(play: Callable[..., Played]) -> None:
+    run = play([WRITE], cap=1, test="#!/bin/bash\ntrue\n").run
+    assert (run.verdict, run.stop) == ("none", "infrastructure")
+    assert run.detail is not None
+    assert "RewardFileNotFoundError" in run.detail
+
+
+def test_cost_follows_the_prices_and_is_unknown_without_them(play: Callable[..., Played]) -> None:
+    prices = {"input_usd_per_mtok": 2.0, "output_usd_per_mtok": 10.0}
+    run = play([WRITE], cap=1, prices=prices).run
+    assert run.input_tokens and run.output_tokens
+    assert run.cost_usd == pytest.approx((2 * run.input_tokens + 10 * run.output_tokens) / 1e6)
+    assert play([WRITE], cap=1).run.cost_usd is None
+
+
+def test_what_is_kept_names_no_folder_of_this_machine(
+    play: Callable[..., Played], tmp_path: Path
+) -> None:
+    played = play([WRITE], cap=1)
+    assert {"result.json", "trial.log", "run.json"} <= {p.name for p in played.folder.iterdir()}
+    for path in played.folder.rglob("*"):
+        if path.is_file():
+            assert str(tmp_path).encode() not in path.read_bytes(), path
+    assert Run.model_validate_json((played.folder / "run.json").read_text()) == played.run
