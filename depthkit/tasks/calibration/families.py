@@ -12,10 +12,10 @@ What keeps an answer from being had otherwise:
 
 * A seal is 16 random hex digits. It stands in its data file (in a static chain also as a name in
   the next one) and nowhere else; verifiers hold SHA-256 digests only, and are not in the image.
-* A sealed step opens with three seals of 400 rows in order: 400·399·398 = 63,520,800 guesses, each
-  costing one scrypt of 64 MiB. At a twentieth of a second a guess, several times faster than the
-  machines this was written on, that is 36 days of the one CPU that the task allows; 256 such
-  CPUs would need three and a half hours, against a limit of 30 minutes.
+* A sealed step opens with three seals of 400 rows in order: 400 * 399 * 398 = 63,520,800 guesses,
+  each costing one scrypt of 32 MiB. At 25 ms a guess, several times faster than the machines
+  this was written on, that is 18 days of the one CPU that the task allows; 256 such CPUs would
+  need 1.7 hours, against a limit of 30 minutes.
 
 What it does not keep a clever model from: it could write, in an early turn, a program that parses
 the steps it has not seen. Nine kinds of selection are spread over the steps so that each of the

@@ -12,8 +12,8 @@ import hmac
 import sys
 from pathlib import Path
 
-# One guess costs 2**16 * 8 * 128 bytes = 64 MiB of memory, passed over twice.
-SCRYPT_N, SCRYPT_R, SCRYPT_P = 2**16, 8, 1
+# One guess costs 2**15 * 8 * 128 bytes = 32 MiB of memory, passed over twice.
+SCRYPT_N, SCRYPT_R, SCRYPT_P = 2**15, 8, 1
 SALT_BYTES, TAG_BYTES = 16, 32
 
 
