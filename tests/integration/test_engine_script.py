@@ -1,6 +1,7 @@
 """env/engine.sh brings an engine up where none answers, and takes down only what it brought up.
 
-Each test has an engine of its own, beside whichever engine this machine has.
+Each test has an engine of its own, beside whichever engine this machine has, and in a network
+of its own: an engine without a bridge removes `docker0`, which may be another engine's.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "env/engine.sh"
+MAY_START = sys.platform == "linux" and os.geteuid() == 0
+APART = ["unshare", "--net"] if MAY_START else []
 
 startable = pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0 or shutil.which("dockerd") is None,
+    not MAY_START or shutil.which("dockerd") is None,
     reason="starting an engine needs Linux, root and dockerd",
 )
 
@@ -44,7 +47,7 @@ class Engine:
 
     def call(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [SCRIPT, *args],
+            [*APART, SCRIPT, *args],
             env=self.env | env,
             capture_output=True,
             text=True,
@@ -54,7 +57,7 @@ class Engine:
 
     def start(self, *args: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [SCRIPT, *args],
+            [*APART, SCRIPT, *args],
             env=self.env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
