@@ -258,6 +258,48 @@ def clean(
 
 # --- corpus: ingest, estimates ---
 
+CorpusName = Annotated[
+    str, typer.Argument(help="A bundled corpus by name, or a directory.", show_default=False)
+]
+
+
+@app.command()
+def ingest(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Harbor job or trial directories, or folders of such.", metavar="SRC…"),
+    ],
+    corpus: Annotated[Path, typer.Option(help="Corpus to add to; made if there is none.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="Data set of all of them; by default what each names.")
+    ] = None,
+    purpose: Annotated[
+        str, typer.Option(help="Purpose of these runs: evaluation, free or ladder.")
+    ] = "evaluation",
+    as_json: JsonFlag = False,
+) -> None:
+    """Read Harbor trials that someone else ran into a corpus."""
+    from depthkit.corpus.show import run_ingest
+
+    summary, status = run_ingest(sources, corpus, dataset, purpose, show=not as_json)
+    if as_json:
+        _print_json(summary)
+    raise typer.Exit(status)
+
+
+@app.command()
+def estimates(corpus: CorpusName, as_json: JsonFlag = False) -> None:
+    """Print what the runs of each task say about its depth."""
+    from depthkit.corpus import Corpus
+    from depthkit.corpus.show import estimate_rows, print_estimates
+
+    opened = Corpus.open(corpus)
+    if as_json:
+        _print_json(estimate_rows(opened))
+    else:
+        print_estimates(opened)
+
+
 # --- artifacts and reports: claims, report ---
 
 

@@ -18,7 +18,9 @@ REDACTED = "[redacted]"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199}")
 _SECRET_FIELD = re.compile(r"key|token|secret|passw|credential|authorization|cookie", re.IGNORECASE)
-_SECRET_TEXT = re.compile(r"\b(?:sk|pk|rk|hf|ghp|gho|xox[a-z])[-_][A-Za-z0-9_*-]{8,}|Bearer \S{8,}")
+_SECRET_TEXT = re.compile(
+    r"\b(?:sk-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[opsu]|pat)_\w{16,}|xox[a-z]-[\w-]{10,})|Bearer \S{8,}"
+)
 _SECRET_JSON = re.compile(
     r'(?<!\\)"([^"\\]*(?:key|token|secret|passw|credential|authorization|cookie)[^"\\]*)"'
     r'(\s*:\s*)"(?:[^"\\]|\\.)*"',
@@ -51,9 +53,8 @@ def require_plain_name(name: object, what: str) -> str:
 
 
 def one_line(text: object, limit: int = 300) -> str:
-    """Text for a record: one line, no control characters, no keys, at most ``limit`` characters."""
-    line = _CONTROL.sub(" ", str(text)).encode("utf-8", "replace").decode()
-    line = mask_text(line).strip()
+    """Text for a record: one line, no control characters, at most ``limit`` characters."""
+    line = _CONTROL.sub(" ", str(text)).encode("utf-8", "replace").decode().strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -113,6 +114,8 @@ def redact(value: Any, *, in_env: bool = False) -> Any:
             for name, inner in value.items()
         }
     if isinstance(value, list):
+        if not any(isinstance(inner, dict | list | str) for inner in value):
+            return value  # Token ids and the like, often by the million.
         return [redact(inner, in_env=in_env) for inner in value]
     return mask_text(value) if isinstance(value, str) else value
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-import tomllib
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
@@ -18,15 +13,14 @@ import pandas as pd
 import pyarrow as pa
 
 from depthkit.corpus.columns import cached, read_table, record_of, to_frame
+from depthkit.corpus.config import CONFIG, default_name, load_config, write_config
 from depthkit.corpus.estimates import estimates_table, unpack_estimates
 from depthkit.corpus.files import require_plain_name
-from depthkit.corpus.lines import Lines, sync_directory
+from depthkit.corpus.lines import Lines
 from depthkit.corpus.turns import turns_table
 from depthkit.errors import DepthkitError
 from depthkit.model import Record, Replay, Run, Task
-from depthkit.protocol import CAPS, CEILING, FREE_RUNS, RUNS_PER_CAP
-
-CONFIG = "corpus.toml"
+from depthkit.protocol import CAPS
 
 _LAST_TASKS = """
     SELECT * EXCLUDE (line) FROM (SELECT *, row_number() OVER () AS line FROM tasks)
@@ -112,7 +106,7 @@ class Corpus:
                     "directory, or an existing corpus."
                 )
             path.mkdir(parents=True, exist_ok=True)
-            _write_config(path, _default_name(path, name), tuple(models))
+            write_config(path, default_name(path, name), tuple(models))
         corpus = cls(path)
         if models and tuple(models) != corpus.models[: len(models)]:
             if corpus.models != tuple(models)[: len(corpus.models)]:
@@ -120,12 +114,12 @@ class Corpus:
                     f"{path / CONFIG}: models is {list(corpus.models)}, not {list(models)}; models "
                     "can only be added at the end, so use another corpus for another set."
                 )
-            _write_config(path, corpus.name, tuple(models), _load_config(path))
+            write_config(path, corpus.name, tuple(models), load_config(path))
             corpus._read_config()
         return corpus
 
     def _read_config(self) -> None:
-        config = _load_config(self.path)
+        config = load_config(self.path)
         where = self.path / CONFIG
         self.name = config.get("name", self.path.name)
         models = config.get("models", [])
@@ -343,61 +337,8 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return (info.st_ino, info.st_size, info.st_mtime_ns)
 
 
-def _default_name(path: Path, name: str | None) -> str:
-    if name is not None:
-        return require_plain_name(name, f"{path}: name")
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip("-.") or "corpus"
-
-
-def _load_config(path: Path) -> dict[str, Any]:
-    where = path / CONFIG
-    try:
-        return tomllib.loads(where.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DepthkitError(f"{where}: cannot be read as TOML ({error}); correct it.") from error
-
-
-def _write_config(
-    path: Path, name: str, models: tuple[str, ...], old: dict[str, Any] | None = None
-) -> None:
-    """Write ``corpus.toml`` whole or not at all; settings that are there stay."""
-    old = old or {}
-    protocol = {
-        "caps": list(CAPS),
-        "ceiling": CEILING,
-        "free_runs": FREE_RUNS,
-        "runs_per_cap": RUNS_PER_CAP,
-    } | old.get("protocol", {})
-    versions = {"depthkit": _version("depthkit"), "harbor": _version("harbor")}
-    created = old.get("created", datetime.now(UTC).replace(microsecond=0).isoformat())
-    text = "".join(
-        [
-            f"name = {_toml(name)}\n",
-            f"created = {_toml(str(created))}\n",
-            f"models = {_toml(list(models))}\n",
-            *("\n[protocol]\n", *(f"{k} = {_toml(v)}\n" for k, v in protocol.items())),
-            *("\n[versions]\n", *(f"{k} = {_toml(v)}\n" for k, v in versions.items())),
-        ]
-    )
-    temporary = path / f".{CONFIG}"
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path / CONFIG)
-    sync_directory(path)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def _toml(value: Any) -> str:
-    """Text, whole numbers and lists of them; TOML writes these as JSON does."""
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _sum_or_null(field: str, name: str) -> str:
     """SQL: total over segments, null if any segment lacks it."""
     values = f"list_transform(segments, lambda s: s.{field})"
-    return f"CASE WHEN list_count({values}) = len(segments) THEN list_sum({values})::BIGINT END AS {name}"
+    whole = f"list_count({values}) = len(segments)"
+    return f"CASE WHEN {whole} THEN list_sum({values})::BIGINT END AS {name}"

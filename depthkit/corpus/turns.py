@@ -124,14 +124,13 @@ def agent_folders(trial: Path, result: dict[str, Any]) -> list[tuple[Path, dict[
     if isinstance(steps, list) and steps:
         named = [step for step in steps if isinstance(step, dict)]
         return [
-            (trial / "steps" / str(step["step_name"]) / "agent", step.get("agent_result") or {})
+            (trial / "steps" / str(step["step_name"]) / "agent", _context(step))
             for step in named
             if is_plain_name(step.get("step_name"))
         ]
-    context = result.get("agent_result")
     nested = trial / "agent"
     folder = nested if nested.is_dir() and not (trial / "trajectory.json").exists() else trial
-    return [(folder, context if isinstance(context, dict) else {})]
+    return [(folder, _context(result))]
 
 
 def request_times(context: dict[str, Any]) -> list[float] | None:
@@ -143,6 +142,11 @@ def request_times(context: dict[str, Any]) -> list[float] | None:
     ):
         return None
     return [float(t) for t in times]
+
+
+def _context(record: dict[str, Any]) -> dict[str, Any]:
+    context = record.get("agent_result")
+    return context if isinstance(context, dict) else {}
 
 
 def _own_turns(path: Path, run_id: str, root: Path) -> list[Turn] | None:

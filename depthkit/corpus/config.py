@@ -1,0 +1,78 @@
+"""``corpus.toml``: name, model set, protocol settings and versions of a corpus."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from depthkit.corpus.files import require_plain_name
+from depthkit.corpus.lines import sync_directory
+from depthkit.errors import DepthkitError
+from depthkit.protocol import CAPS, CEILING, FREE_RUNS, RUNS_PER_CAP
+
+CONFIG = "corpus.toml"
+
+
+def default_name(path: Path, name: str | None) -> str:
+    """Name of a new corpus: the one given, else made from its directory's."""
+    if name is not None:
+        return require_plain_name(name, f"{path}: name")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip("-.") or "corpus"
+
+
+def load_config(path: Path) -> dict[str, Any]:
+    """Settings of the corpus in a directory.
+
+    Raises:
+        DepthkitError: They cannot be read.
+    """
+    where = path / CONFIG
+    try:
+        return tomllib.loads(where.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DepthkitError(f"{where}: cannot be read as TOML ({error}); correct it.") from error
+
+
+def write_config(
+    path: Path, name: str, models: tuple[str, ...], old: dict[str, Any] | None = None
+) -> None:
+    """Write ``corpus.toml`` whole or not at all; settings that are there stay."""
+    old = old or {}
+    protocol = {
+        "caps": list(CAPS),
+        "ceiling": CEILING,
+        "free_runs": FREE_RUNS,
+        "runs_per_cap": RUNS_PER_CAP,
+    } | old.get("protocol", {})
+    versions = {"depthkit": _version("depthkit"), "harbor": _version("harbor")}
+    created = old.get("created", datetime.now(UTC).replace(microsecond=0).isoformat())
+    text = "".join(
+        [
+            f"name = {_toml(name)}\n",
+            f"created = {_toml(str(created))}\n",
+            f"models = {_toml(list(models))}\n",
+            *("\n[protocol]\n", *(f"{k} = {_toml(v)}\n" for k, v in protocol.items())),
+            *("\n[versions]\n", *(f"{k} = {_toml(v)}\n" for k, v in versions.items())),
+        ]
+    )
+    temporary = path / f".{CONFIG}"
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path / CONFIG)
+    sync_directory(path)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _toml(value: Any) -> str:
+    """Text, whole numbers and lists of them; TOML writes these as JSON does."""
+    return json.dumps(value, ensure_ascii=False)

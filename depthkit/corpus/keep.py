@@ -1,0 +1,123 @@
+"""Copy of a trial's files into a corpus: the files it keeps, without links and without keys."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from depthkit.corpus.files import (
+    MAX_FILE_BYTES,
+    UnreadableError,
+    is_plain_name,
+    mask_text,
+    one_line,
+    read_inside,
+    redact,
+    redact_json_text,
+)
+from depthkit.corpus.turns import TURNS_FILE
+
+_MOST_FILES = 500
+_AGENT_FILE = re.compile(
+    rf"(?:.+\.)?trajectory(?:\.[A-Za-z0-9.-]+)?\.json|recording\.cast|{re.escape(TURNS_FILE)}"
+)
+_ROOT_FILE = re.compile(
+    r"exception\.txt|reward\.(?:txt|json)|ctrf\.json|test-std(?:out|err)\.txt|test_output\.txt"
+)
+_SECRET_HINTS = (b'key"', b'keys"', b'token"', b"secret", b"passw", b"credential", b"authorization")
+
+
+def copy_trial(trial: Path, target: Path, result: dict[str, Any]) -> list[str]:
+    """Copy the files a corpus keeps.
+
+    Args:
+        trial: The trial directory.
+        target: Directory to make.
+        result: Its parsed ``result.json``, written without keys (:func:`files.redact`).
+
+    Returns:
+        What was left out, and why.
+
+    Raises:
+        OSError: The copy cannot be written.
+    """
+    notes: list[str] = []
+    target.mkdir(parents=True)
+    clean = redact(result)
+    _write(target / "result.json", json.dumps(clean, indent=2).encode())
+    copied = 0
+    for path in _kept_files(trial, notes):
+        if copied == _MOST_FILES:
+            notes.append(f"more than {_MOST_FILES} files; the rest is left out")
+            break
+        try:
+            data = read_inside(path, trial)
+        except (UnreadableError, FileNotFoundError) as error:
+            notes.append(f"left out: {error}")
+            continue
+        if path.name == "exception.txt":
+            data = mask_text(data.decode("utf-8", "replace")).encode()
+        elif "trajectory" in path.name:
+            data = _redact_trajectory(data)
+        _write(target / path.relative_to(trial), data)
+        copied += 1
+    return notes
+
+
+def _kept_files(trial: Path, notes: list[str]) -> Iterator[Path]:
+    """Regular files to keep: results, trajectories, the recording, what the verifier wrote."""
+    for directory, folders, names in os.walk(trial):
+        here = Path(directory)
+        where = here.relative_to(trial).parts
+        segment = where[2:] if len(where) >= 2 and where[0] == "steps" else where
+        verifier = segment[:1] == ("verifier",)
+        agent = segment in ((), ("agent",))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not (here / name).is_symlink()
+            and (verifier or name in ("agent", "verifier", "steps") or where == ("steps",))
+        )
+        for name in sorted(names):
+            path = here / name
+            wanted = (
+                verifier
+                or (agent and _AGENT_FILE.fullmatch(name))
+                or (not where and _ROOT_FILE.fullmatch(name))
+            )
+            if not wanted:
+                continue
+            if path.is_symlink() or not path.is_file():
+                notes.append(f"left out: {one_line(name, 80)} is not a regular file")
+            elif not all(is_plain_name(part) for part in (*where, name)):
+                notes.append(f"left out: {one_line(name, 80)} is not a plain name")
+            elif path.stat().st_size > MAX_FILE_BYTES:
+                notes.append(f"left out: {name} has {path.stat().st_size:,} bytes")
+            else:
+                yield path
+
+
+def _redact_trajectory(data: bytes) -> bytes:
+    """A trajectory without keys in its description of the agent; otherwise byte for byte."""
+    lowered = data.lower()
+    if not any(hint in lowered for hint in _SECRET_HINTS):
+        return data
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return redact_json_text(data.decode("utf-8", "replace")).encode()
+    if not isinstance(document, dict):
+        return data
+    clean = document | {
+        name: redact(document[name]) for name in ("agent", "extra") if name in document
+    }
+    return data if clean == document else json.dumps(clean).encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)

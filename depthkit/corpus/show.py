@@ -1,0 +1,178 @@
+"""What ``depthkit ingest`` and ``depthkit estimates`` show a person, or print as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from depthkit.corpus.files import one_line
+from depthkit.corpus.ingest import IngestReport, ingest
+from depthkit.corpus.store import Corpus
+from depthkit.errors import DepthkitError
+from depthkit.model import Purpose, Verdict
+from depthkit.protocol import ABOVE
+
+_JSON_FIELDS = (
+    "dataset",
+    "task_id",
+    "solved",
+    "N",
+    "D",
+    "D_by_model",
+    "R",
+    "work_lines",
+    "work_tokens",
+    "work_chars",
+    "lowest_passing_cap",
+    "final",
+    "runs",
+    "provenance",
+)
+
+
+def run_ingest(
+    sources: Sequence[Path], corpus_dir: Path, dataset: str | None, purpose: str, *, show: bool
+) -> tuple[dict[str, Any], int]:
+    """Ingest with a progress bar and a summary.
+
+    Args:
+        sources: As for :func:`depthkit.corpus.ingest.ingest`.
+        corpus_dir: Made if there is no corpus.
+        dataset: Data set of all trials, or ``None``.
+        purpose: Purpose of all runs.
+        show: Whether to print the bar and the summary.
+
+    Returns:
+        The summary for scripts, and the exit status: 0 if any trial was read, else 1.
+
+    Raises:
+        DepthkitError: Unknown purpose, no trial found, or the corpus cannot be written.
+    """
+    purposes = get_args(Purpose)
+    if purpose not in purposes:
+        raise DepthkitError(f"--purpose is {purpose!r}; choose one of {', '.join(purposes)}.")
+    corpus = Corpus.open_or_create(corpus_dir)
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("Ingesting"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trials"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not show) as bar:
+        task = bar.add_task("", total=None)
+        report = ingest(
+            sources,
+            corpus,
+            dataset=dataset,
+            purpose=cast(Purpose, purpose),
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if show:
+        _print_report(corpus, report)
+    read = len(report.added) + len(report.known)
+    return _summary(corpus, report), 0 if read else 1
+
+
+def estimate_rows(corpus: Corpus) -> list[dict[str, Any]]:
+    """One object a task, unknown values as ``None``."""
+    rows = corpus.estimates()[list(_JSON_FIELDS)].to_dict("records")
+    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+
+
+def print_estimates(corpus: Corpus) -> None:
+    """Print the estimates as a table with the corpus' provenance under it."""
+    table = Table(box=None, header_style="bold")
+    for name, kind in (
+        ("data set", "left"),
+        ("task", "left"),
+        ("solved", "left"),
+        ("N", "right"),
+        ("D", "right"),
+        ("by model", "left"),
+        ("R", "right"),
+        ("W lines", "right"),
+        ("runs", "right"),
+        ("provenance", "left"),
+    ):
+        table.add_column(name, justify="right" if kind == "right" else "left", overflow="fold")
+    for row in estimate_rows(corpus):
+        by_model = ", ".join(
+            f"{model} {_depth(depth)}"
+            for model, depth in row["D_by_model"].items()
+            if depth is not None
+        )
+        solved = {True: "yes", False: "no", None: "-"}[row["solved"]]
+        depth = _depth(row["D"]) + ("" if row["final"] or row["D"] is None else " so far")
+        values = [row["dataset"], row["task_id"], solved, row["N"], depth, by_model, row["R"]]
+        values += [row["work_lines"], row["runs"], row["provenance"] or "no runs"]
+        table.add_row(*(Text("-" if v is None else one_line(v)) for v in values))
+    console = Console()
+    if table.row_count:
+        console.print(table)
+    console.print(Text(corpus.provenance_line()))
+
+
+def _depth(depth: int | None) -> str:
+    if depth is None:
+        return "-"
+    return ">80" if depth == ABOVE else str(depth)
+
+
+def _print_report(corpus: Corpus, report: IngestReport) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    counts = Counter(taken.run.verdict for taken in report.added)
+    verdicts = ", ".join(f"{counts[v]} {n}" for v, n in _VERDICTS.items() if counts[v])
+    console.print(
+        f"{len(report.added)} trials added{f' ({verdicts})' if verdicts else ''}, "
+        f"{len(report.known)} were there already, {len(report.bad)} could not be read."
+    )
+    for note in report.notes:
+        console.print(Text(f"note: {one_line(note, 400)}"))
+    for bad in report.bad:
+        console.print(Text(f"{one_line(bad.path, 300)}: {one_line(bad.reason, 300)}", style="red"))
+    console.print(Text(corpus.provenance_line()))
+
+
+_VERDICTS: dict[Verdict, str] = {"passed": "passed", "failed": "failed", "none": "without a result"}
+
+
+def _summary(corpus: Corpus, report: IngestReport) -> dict[str, Any]:
+    return {
+        "corpus": str(corpus.path),
+        "added": [
+            {
+                "run_id": taken.run.run_id,
+                "dataset": taken.run.dataset,
+                "task_id": taken.run.task_id,
+                "model": taken.run.model,
+                "verdict": taken.run.verdict,
+                "stop": taken.run.stop,
+                "turns": taken.run.turns,
+                "parse_errors": taken.parse_errors,
+                "detail": taken.run.detail,
+            }
+            for taken in report.added
+        ],
+        "already_there": list(report.known),
+        "bad": [{"path": bad.path, "reason": bad.reason} for bad in report.bad],
+        "notes": list(report.notes),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: no NaN or NA, and Python's own numbers."""
+    if isinstance(value, dict):
+        return value
+    if pd.isna(value):
+        return None
+    return value.item() if hasattr(value, "item") else value
