@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import textwrap
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from depthkit.tasks.calibration import write_family
 from depthkit.trials.scripted.policies import (
     Policy,
     Reply,
@@ -54,6 +56,8 @@ class Session:
     policy: Policy
     instruction: str
     cwd: Path
+    moved: str | None = None
+    """Where the task's /app really is."""
     messages: list[dict[str, str]] = field(default_factory=list)
     replies: list[dict[str, Any]] = field(default_factory=list)
 
@@ -88,7 +92,7 @@ class Session:
     def _type(self, keys: str) -> str:
         done = subprocess.run(
             ["bash"],
-            input=keys,
+            input=keys.replace("/app", self.moved) if self.moved else keys,
             cwd=self.cwd,
             text=True,
             check=False,
@@ -297,6 +301,14 @@ def test_output_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     assert waiting["commands"] == [{"keystrokes": "", "duration": 2.0}]
 
 
+def test_an_answer_below_a_command_that_just_fills_the_terminal_is_seen(tmp_path: Path) -> None:
+    session = Session(step, ListTask(tmp_path, 3).instruction, tmp_path)
+    session.play(most=2)
+    shown = f"New Terminal Output:\n{'x' * 160}\nanswer 1: 0123456789abcdef\n{PROMPT}"
+    reply = step([*session.messages[:4], {"role": "user", "content": shown}])
+    assert json.loads(reply)["plan"] == "Do step 2."
+
+
 def test_a_wrong_answer_on_the_way_ends_in_giving_up(tmp_path: Path) -> None:
     task = ChainTask(tmp_path, 3)
     (tmp_path / "unlock").write_text("#!/bin/bash\necho wrong; exit 1\n")
@@ -310,6 +322,38 @@ def test_policies_depend_on_the_messages_alone(tmp_path: Path) -> None:
     session.play()
     for i in range(0, len(session.messages), 2):
         assert step(session.messages[: i + 1]) == session.messages[i + 1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("family", "steps", "policy", "turns"),
+    [
+        ("parallel", 10, merge, 3),
+        ("static-chain", 10, merge, 3),
+        ("control", 6, merge, 8),
+        ("parallel", 10, step, 13),
+        ("static-chain", 10, step, 13),
+        ("control", 6, step, 9),
+    ],
+)
+def test_the_calibration_tasks_are_solved_from_what_the_terminal_shows(
+    tmp_path: Path, family: str, steps: int, policy: Policy, turns: int
+) -> None:
+    task = write_family(tmp_path, family, steps, seed=1)
+    app = tmp_path / "moved"
+    shutil.copytree(task / "environment" / "app", app)
+    (app / "answers").mkdir()
+    verifier = (task / "tests" / "test.sh").read_text()
+    verifier = verifier.replace("/app", str(app)).replace("/logs", str(tmp_path / "logs"))
+    solved: list[int] = []
+
+    def verify(turn: int) -> None:
+        subprocess.run(["bash", "-c", verifier], check=True, capture_output=True)
+        if (tmp_path / "logs/verifier/reward.txt").read_text() == "1\n":
+            solved.append(turn)
+
+    session = Session(policy, (task / "instruction.md").read_text(), app, moved=str(app))
+    assert session.play(verify) == turns
+    assert solved[0] == (turns - 1 if policy is merge else turns - 2)
 
 
 # --- reading ---

@@ -55,7 +55,8 @@ type Policy = Callable[[Messages], str | Reply]
 # --- waits, in seconds: terminus-2 does not wait for a command to end, only this long ---
 
 _READ = 0.4
-_WORK = 1.0  # a batch of awk commands, or the key derivation of one unlock, on a busy machine
+_WORK = 1.0  # a batch of awk commands
+_UNLOCK = 1.5  # Python's start and one key derivation: 0.2 s, but several times that when busy
 _LOOK = 0.2
 _PAUSE = 2.0
 
@@ -93,7 +94,7 @@ def _act(chat: Chat, *, at_once: bool) -> str:
         )
     if missing := _not_yet_shown(chat):
         return _idle(chat, f"There is no {missing} on the screen yet.", waiting=True)
-    listed, locked = listed_steps(chat.screen), locked_steps(chat.screen)
+    listed, locked = listed_steps(chat.text), locked_steps(chat.text)
     if listed:
         return _work_through_list(chat, listed, at_once=at_once)
     if locked:
@@ -162,7 +163,7 @@ def _open_next(chat: Chat, number: int, locked: LockedStep, *, at_once: bool) ->
             f"Step {number} is open.",
             f"Answer it and open step {following}.",
             f'a={seals}; {command} {following} "$a"',
-            _WORK,
+            _UNLOCK,
         )
     if f"> {locked.answer_file};" in chat.typed:
         return _finish(chat, "The last answer is written.", f"ls {locked.answer_file}")
@@ -189,11 +190,12 @@ def _not_yet_shown(chat: Chat) -> str | None:
     if 'echo "last answer: $a"' in chat.typed:
         expected.append("last answer")
     for label in expected:
-        # The echo of the command itself has "$" where the output has the seal.
+        # The echo of the command itself has "$" where the output has the seal. It may just fill a
+        # row of the terminal, so this looks at the rows as they are.
         if not re.search(rf"^{label}: [0-9a-z-]+\s*$", chat.screen, re.MULTILINE):
             return label
     opened = re.findall(r'; /\S+ (\d+) "\$a"', chat.typed)
-    unopened = {int(number) for number in opened} - set(locked_steps(chat.screen))
+    unopened = {int(number) for number in opened} - set(locked_steps(chat.text))
     return f"step {min(unopened)}" if unopened else None
 
 

@@ -30,7 +30,7 @@ class Chat:
 
     instruction: str
     screens: tuple[str, ...]
-    """Terminal output of each message so far, the initial one included, with lines unbroken."""
+    """Terminal output of each message so far, the initial one included, as it came."""
     replies: tuple[Mapping[str, Any], ...]
     """Our own earlier replies."""
     asked_to_confirm: bool
@@ -40,6 +40,11 @@ class Chat:
     def screen(self) -> str:
         """All terminal output so far."""
         return "\n".join(self.screens)
+
+    @property
+    def text(self) -> str:
+        """The same with the lines joined that the terminal broke, for reading sentences."""
+        return unbroken(self.screen)
 
     @property
     def typed(self) -> str:
@@ -59,7 +64,7 @@ def read_chat(messages: Sequence[Mapping[str, Any]]) -> Chat:
     instruction = task.partition("Task Description:")[2] or task
     return Chat(
         instruction=instruction.strip(),
-        screens=tuple(unbroken(screen) for screen in (terminal, *rest)),
+        screens=(terminal, *rest),
         replies=tuple(_reply(_text(m)) for m in messages if m.get("role") == "assistant"),
         asked_to_confirm=bool(rest) and _CONFIRMATION in rest[-1],
     )
