@@ -65,14 +65,20 @@ class Artifact:
 
     def show(self) -> page.Fragment:
         """The view with caption, notes and provenance, for the last line of a notebook cell."""
+        links = ""
         if directory := os.environ.get(REPORT_DIR):
-            self._record(Path(directory))
+            links = " ".join(
+                f'<a href="{escape(name)}">{escape(file_label(name))}</a>'
+                for name in self._record(Path(directory))
+            )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return page.Fragment(
             f'<figure class="depthkit" id="{escape(self.slug)}">{self.html()}'
             f"<figcaption><p><b>{escape(self.section)}.</b> {escape(self.title)}</p>"
             + (f'<ul class="notes">{notes}</ul>' if notes else "")
-            + f'<p class="provenance">{escape(self.provenance)}</p></figcaption></figure>'
+            + f'<p class="provenance">{escape(self.provenance)}</p>'
+            + (f'<p class="files">{links}</p>' if links else "")
+            + "</figcaption></figure>"
         )
 
     def export(self, directory: Path) -> list[Path]:
@@ -91,7 +97,7 @@ class Artifact:
             frame.to_csv(files[-1], index=False, lineterminator="\n")
         return files
 
-    def _record(self, directory: Path) -> None:
+    def _record(self, directory: Path) -> list[str]:
         """Export next to a report, with what its index page says about this artifact."""
         files = [path.name for path in self.export(directory)]
         (directory / f"{self.slug}.json").write_text(
@@ -105,6 +111,7 @@ class Artifact:
                 }
             )
         )
+        return files
 
 
 @dataclass(frozen=True)
@@ -149,6 +156,13 @@ class Figure(Artifact):
         figures.load_backends()
         layout = self.draw("matplotlib")
         return files + figures.export_vector(layout, directory / self.slug, self.widths)
+
+
+def file_label(name: str) -> str:
+    """What a link to an exported file says: ``SVG``, or ``CSV (percentiles)`` of a part."""
+    stem, _, suffix = name.rpartition(".")
+    part = re.search(r"\d-([a-z_]+)$", stem)  # ids end in a number
+    return f"{suffix.upper()} ({part[1]})" if part else suffix.upper()
 
 
 _REGISTRY: dict[str, Callable[..., Artifact]] = {}

@@ -1,0 +1,72 @@
+"""What a report depends on: notebook, parameters, corpus, and the package code that it uses."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import depthkit
+from depthkit.corpus import Corpus
+from depthkit.reports.listing import Report
+
+_PACKAGE = Path(depthkit.__file__).parent
+
+
+def report_digest(report: Report) -> str:
+    """Changes whenever the report would come out differently."""
+    text = report.notebook.read_text("utf-8")
+    corpus = report.parameters.get("corpus")
+    parts = [
+        report.title,
+        text,
+        json.dumps(dict(report.parameters), sort_keys=True),
+        Corpus.open(corpus).digest() if isinstance(corpus, str) else "",
+        _code_digest(text),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _code_digest(notebook: str) -> str:
+    """Of the modules that a notebook and this layer import, and of the data files beside them."""
+    cells = json.loads(notebook)["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    used: set[Path] = set()
+    todo = [path for source in code for path in _imported(source)]
+    todo += (_PACKAGE / "reports").glob("*.py")
+    while todo:
+        path = todo.pop()
+        if path not in used:
+            used.add(path)
+            todo += _imported(path.read_text("utf-8"))
+    folders = {path.parent for path in used} - {_PACKAGE}
+    used |= {
+        path
+        for folder in folders
+        for path in folder.iterdir()
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    total = hashlib.sha256()
+    for path in sorted(used):
+        total.update(f"{path.relative_to(_PACKAGE)}\0".encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def _imported(source: str) -> Iterator[Path]:
+    """Files of this package that a module or cell imports, anywhere in it."""
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            first, *rest = name.split(".")
+            if first == "depthkit":
+                # importing a.b.c runs a and a.b as well
+                for depth in range(len(rest) + 1):
+                    place = _PACKAGE.joinpath(*rest[:depth])
+                    candidates = (place.with_suffix(".py"), place / "__init__.py")
+                    yield from (path for path in candidates if path.is_file())

@@ -1,0 +1,56 @@
+"""The page that lists all reports."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from depthkit.artifacts import page
+from depthkit.artifacts.artifact import file_label
+from depthkit.reports.files import read_json
+
+
+def index_page(build: Path) -> str:
+    """All reports in a directory: what they rest on, their score, their files, their failures."""
+    entries = []
+    for directory in sorted(path for path in build.iterdir() if path.is_dir()):
+        about = read_json(directory / "report.json")
+        failure = read_json(directory / "failure.json")
+        if not directory.name.startswith(".") and (about or failure):
+            entries.append(_index_entry(directory, about, failure))
+    return page.document(
+        "depthkit reports",
+        "<h1>Reports</h1>\n<p>How deep terminal tasks are. Each report says what its numbers rest "
+        f'on.</p>\n<ul class="reports">{"".join(entries)}</ul>',
+    )
+
+
+def _index_entry(directory: Path, about: dict[str, Any], failure: dict[str, Any]) -> str:
+    name = directory.name
+    parts = [f"<h2>{escape(name)}</h2>"]
+    if about:
+        title = escape(about["title"])
+        shown = [read_json(path) for path in sorted(directory.glob("*-*.json"))]
+        provenance = sorted({artifact["provenance"] for artifact in shown})
+        score = directory / "claims.txt"
+        parts = [f'<h2><a href="{name}/index.html">{title}</a></h2>']
+        parts += [f'<p class="provenance">{escape(line)}</p>' for line in provenance]
+        if score.is_file():
+            parts.append(f"<p>Published numbers: {escape(score.read_text('utf-8'))}</p>")
+        rows = []
+        for artifact in shown:
+            links = " ".join(
+                f'<a href="{name}/{escape(file)}">{escape(file_label(file))}</a>'
+                for file in artifact["files"]
+            )
+            rows.append(f"<tr><td>{escape(artifact['section'])}</td><td>{links}</td></tr>")
+        parts.append(f'<div class="scroll"><table class="files">{"".join(rows)}</table></div>')
+        parts.append(f"<p><time>Made {escape(about['when'])}</time></p>")
+    if failure:
+        what = "this is the last good report" if about else "there is no good report yet"
+        parts.append(
+            f'<p class="failed">The last attempt ({escape(failure["when"])}) failed; {what}.</p>'
+            f"<details><summary>Traceback</summary><pre>{escape(failure['error'])}</pre></details>"
+        )
+    return f"<li>{''.join(parts)}</li>"

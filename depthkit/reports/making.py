@@ -1,0 +1,196 @@
+"""Run notebooks and put finished reports in place."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+from depthkit.artifacts import page
+from depthkit.artifacts.artifact import REPORT_DIR
+from depthkit.errors import DepthkitError
+from depthkit.reports.digest import report_digest
+from depthkit.reports.files import now, read_json, write
+from depthkit.reports.index import index_page
+from depthkit.reports.listing import Report
+
+CELL_TIMEOUT = 600
+"""Seconds after which a cell that does not end fails its report."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a report; ``error`` is the traceback of a failed one."""
+
+    name: str
+    state: Literal["built", "fresh", "failed"]
+    seconds: float
+    error: str | None = None
+
+
+def make_reports(
+    reports: Sequence[Report],
+    build: Path,
+    *,
+    progress: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Make those that are stale, then the index page.
+
+    A report is stale when its notebook, a parameter, the corpus, or package code that it uses
+    changed since it was made.
+
+    Args:
+        reports: From :func:`load_reports`.
+        build: Directory for ``index.html`` and a directory for each report.
+        progress: Called after each report.
+
+    Returns:
+        One outcome a report; a failed one left its last good version.
+    """
+    build.mkdir(parents=True, exist_ok=True)
+    outcomes = []
+    for report in reports:
+        start = time.monotonic()
+        target = build / report.name
+        key = report_digest(report)
+        error = None
+        state: Literal["built", "fresh", "failed"] = "fresh"
+        if read_json(target / "report.json").get("key") == key:
+            (target / "failure.json").unlink(missing_ok=True)
+        else:
+            try:
+                _make(report, key, target)
+                state = "built"
+            except Exception as failure:  # whatever a notebook raises is its report's outcome
+                state, error = "failed", _readable(failure)
+                target.mkdir(exist_ok=True)
+                write(target / "failure.json", json.dumps({"error": error, "when": now()}))
+        outcomes.append(Outcome(report.name, state, time.monotonic() - start, error))
+        progress(outcomes[-1])
+    write(build / "index.html", index_page(build))
+    return outcomes
+
+
+def _make(report: Report, key: str, target: Path) -> None:
+    """Run the notebook and put the finished report in place of the old one."""
+    with tempfile.TemporaryDirectory(prefix=f".{report.name}-", dir=target.parent) as scratch:
+        made = Path(scratch, "report")
+        made.mkdir()
+        html = _page(report, _body(_run(report, made, Path(scratch))))
+        if outside := page.outside_addresses(html):
+            raise DepthkitError(
+                f"{report.notebook.name}: its page reaches out to {outside[0]}; pages must open "
+                "offline."
+            )
+        write(made / "index.html", html)
+        about = {
+            "key": key,
+            "title": report.title,
+            "notebook": report.notebook.name,
+            "parameters": dict(report.parameters),
+            "when": now(),
+        }
+        write(made / "report.json", json.dumps(about))
+        if target.exists():
+            target.rename(Path(scratch, "old"))
+        made.rename(target)
+
+
+def _run(report: Report, made: Path, scratch: Path) -> Any:
+    """Run the notebook in a kernel of this very interpreter; figures are exported to ``made``."""
+    import nbformat
+    import papermill
+
+    # Parameters are checked already; papermill cannot read annotations such as `list[int] | None`.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    kernel = scratch / "jupyter/kernels/depthkit"
+    kernel.mkdir(parents=True)
+    spec = {
+        "argv": [
+            sys.executable,
+            "-m",
+            "ipykernel_launcher",
+            "--log-level=ERROR",
+            "-f",
+            "{connection_file}",
+        ],
+        "display_name": "depthkit",
+        "language": "python",
+        "env": {
+            REPORT_DIR: str(made.resolve()),
+            "IPYTHONDIR": str(scratch.resolve() / "ipython"),  # nobody's own start-up files
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        },
+    }
+    (kernel / "kernel.json").write_text(json.dumps(spec))
+    notebook = nbformat.read(report.notebook, as_version=4)  # type: ignore[no-untyped-call]
+    with _environment(
+        JUPYTER_PATH=str(scratch.resolve() / "jupyter"),
+        JUPYTER_RUNTIME_DIR=str(scratch.resolve() / "runtime"),
+    ):
+        return papermill.execute_notebook(
+            notebook,
+            None,
+            parameters=dict(report.parameters),
+            kernel_name="depthkit",
+            progress_bar=False,
+            execution_timeout=CELL_TIMEOUT,
+        )
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    old = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _body(notebook: Any) -> str:
+    """Text and outputs of a notebook that has run, as HTML without frame, code or addresses."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        template_name="basic",
+        exclude_input=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        exclude_anchor_links=True,
+    )
+    body, _ = exporter.from_notebook_node(notebook)
+    return page.only_first_library(body)
+
+
+def _page(report: Report, body: str) -> str:
+    chosen = " · ".join(
+        f"{name} = {json.dumps(value)}" for name, value in report.parameters.items()
+    )
+    return page.document(
+        report.title,
+        f'<p class="about"><a href="../index.html">All reports</a> · made from '
+        f"{escape(report.notebook.name)} with {escape(chosen)}</p>\n{body}",
+    )
+
+
+def _readable(failure: Exception) -> str:
+    """A traceback as plain text, without the colours of a terminal."""
+    lines = getattr(failure, "traceback", None)  # papermill's: that of the cell
+    text = "\n".join(lines) if lines else "".join(traceback.format_exception(failure))
+    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
