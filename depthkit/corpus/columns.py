@@ -6,6 +6,7 @@ vouch for is read again line by line through the record type, which names the li
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -228,7 +229,8 @@ def write_parquet(table: pa.Table, path: Path) -> bool:
         pq.write_table(table, temporary, compression="zstd")
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        log.warning("%s: cache not written (%s).", path, error.strerror or error)
+        with contextlib.suppress(OSError):  # There may be none, or no directory for it.
+            temporary.unlink()
+        log.info("%s: cache not written (%s).", path, error.strerror or error)
         return False
     return True

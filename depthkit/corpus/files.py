@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -68,21 +69,39 @@ def read_inside(path: Path, root: Path) -> bytes:
         UnreadableError: It leaves ``root``, is no regular file, is too large or cannot be read.
     """
     try:
-        real = path.resolve(strict=True)
-        if not real.is_relative_to(root.resolve()):
-            raise UnreadableError(f"{path.name} leads out of its directory")
-        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        real = os.path.realpath(path, strict=True)
+        inside = os.path.realpath(root)
     except FileNotFoundError:
         raise
-    except (OSError, RuntimeError) as error:
-        raise UnreadableError(f"{path.name} cannot be read ({error})") from error
+    except OSError as error:
+        raise UnreadableError(f"{path.name} cannot be read ({error.strerror})") from error
+    if os.path.commonpath([real, inside]) != inside:
+        raise UnreadableError(f"{path.name} leads out of its directory")
+    return read_regular(real)
+
+
+def read_regular(path: str | Path) -> bytes:
+    """Read a regular file that is not a symbolic link.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UnreadableError: It is a link, no regular file, too large or cannot be read.
+    """
+    name = os.path.basename(path)  # noqa: PTH119 - called by the hundred thousand
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        why = "a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise UnreadableError(f"{name} cannot be read ({why})") from error
     with os.fdopen(descriptor, "rb") as handle:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
-            raise UnreadableError(f"{path.name} is not a regular file")
+            raise UnreadableError(f"{name} is not a regular file")
         if info.st_size > MAX_FILE_BYTES:
             raise UnreadableError(
-                f"{path.name} has {info.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are read"
+                f"{name} has {info.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are read"
             )
         return handle.read()
 

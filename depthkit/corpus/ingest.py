@@ -26,7 +26,7 @@ from depthkit.corpus.files import (
     is_plain_name,
     one_line,
     parse_json,
-    read_inside,
+    read_regular,
     require_plain_name,
 )
 from depthkit.corpus.keep import copy_trial
@@ -72,6 +72,8 @@ class Taken:
 class IngestReport:
     """What came of an ingest."""
 
+    corpus: Corpus
+
     added: list[Taken] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     """``run_id`` of each run that was there already."""
@@ -88,7 +90,7 @@ class _Found:
 
 def ingest(
     sources: Sequence[Path],
-    corpus: Corpus,
+    corpus_dir: Path,
     *,
     dataset: str | None = None,
     purpose: Purpose = "evaluation",
@@ -101,7 +103,7 @@ def ingest(
 
     Args:
         sources: Harbor job or trial directories, or folders of such, at any depth.
-        corpus: Where they go.
+        corpus_dir: The corpus they go to; made if there is none, once a trial was found.
         dataset: Data set of all of them; by default what each trial names as its source.
         purpose: Purpose of all of them; only ``free`` and ``ladder`` enter estimates of depth.
         progress: Called with trials done and trials found.
@@ -118,7 +120,7 @@ def ingest(
             f"{names}: no Harbor trial in it; name a job directory, a trial directory (one with a "
             "result.json of a trial) or a folder of such."
         )
-    intake = _Intake(corpus, dataset, purpose)
+    intake = _Intake(Corpus.open_or_create(corpus_dir), dataset, purpose)
     try:
         for done, trial in enumerate(found):
             progress(done, len(found))
@@ -164,7 +166,7 @@ def find_trials(source: Path) -> Iterator[_Found]:
 def _result_kind(directory: Path) -> tuple[Literal["trial", "other", "unreadable"], str]:
     """Whether a ``result.json`` is that of a trial; a job has one of its own."""
     try:
-        data = read_inside(directory / "result.json", directory)
+        data = read_regular(directory / "result.json")
         if b'"task_name"' in data and b'"n_total_trials"' not in data:
             return "trial", ""  # Parsed when it is taken in.
         result = parse_json(data, "result.json")
@@ -188,7 +190,7 @@ class _Intake:
 
     def __init__(self, corpus: Corpus, dataset: str | None, purpose: Purpose) -> None:
         self.corpus = corpus
-        self.report = IngestReport()
+        self.report = IngestReport(corpus)
         self._dataset = dataset
         self._purpose = purpose
         self._known = set(corpus.run_ids())
@@ -210,7 +212,7 @@ class _Intake:
         Raises:
             UnreadableError: It cannot be; the message says why.
         """
-        result = parse_json(read_inside(trial / "result.json", trial), "result.json")
+        result = parse_json(read_regular(trial / "result.json"), "result.json")
         run_id = run_id_of(result)
         if run_id in self._known:
             self.report.known.append(run_id)

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from depthkit.corpus.files import (
-    MAX_FILE_BYTES,
     UnreadableError,
     is_plain_name,
     mask_text,
     one_line,
-    read_inside,
+    read_regular,
     redact,
     redact_json_text,
 )
@@ -47,58 +46,52 @@ def copy_trial(trial: Path, target: Path, result: dict[str, Any]) -> list[str]:
     """
     notes: list[str] = []
     target.mkdir(parents=True)
-    clean = redact(result)
-    _write(target / "result.json", json.dumps(clean, indent=2).encode())
-    copied = 0
-    for path in _kept_files(trial, notes):
+    (target / "result.json").write_text(json.dumps(redact(result)))
+    made = {""}
+    for copied, (folder, name) in enumerate(_kept_files(trial, notes)):
         if copied == _MOST_FILES:
-            notes.append(f"more than {_MOST_FILES} files; the rest is left out")
+            notes.append(f"left out: all but the first {_MOST_FILES} files")
             break
         try:
-            data = read_inside(path, trial)
+            data = read_regular(trial / folder / name)
         except (UnreadableError, FileNotFoundError) as error:
             notes.append(f"left out: {error}")
             continue
-        if path.name == "exception.txt":
+        if name == "exception.txt":
             data = mask_text(data.decode("utf-8", "replace")).encode()
-        elif "trajectory" in path.name:
+        elif "trajectory" in name:
             data = _redact_trajectory(data)
-        _write(target / path.relative_to(trial), data)
-        copied += 1
+        if folder not in made:
+            (target / folder).mkdir(parents=True, exist_ok=True)
+            made.add(folder)
+        (target / folder / name).write_bytes(data)
     return notes
 
 
-def _kept_files(trial: Path, notes: list[str]) -> Iterator[Path]:
-    """Regular files to keep: results, trajectories, the recording, what the verifier wrote."""
+def _kept_files(trial: Path, notes: list[str]) -> Iterator[tuple[str, str]]:
+    """Folder and name of each file to keep: trajectories, recording, what the verifier wrote."""
     for directory, folders, names in os.walk(trial):
-        here = Path(directory)
-        where = here.relative_to(trial).parts
+        folder = directory[len(str(trial)) + 1 :]
+        where = tuple(folder.split("/")) if folder else ()
         segment = where[2:] if len(where) >= 2 and where[0] == "steps" else where
         verifier = segment[:1] == ("verifier",)
         agent = segment in ((), ("agent",))
         folders[:] = sorted(
             name
             for name in folders
-            if not (here / name).is_symlink()
-            and (verifier or name in ("agent", "verifier", "steps") or where == ("steps",))
+            if verifier or name in ("agent", "verifier", "steps") or where == ("steps",)
         )
         for name in sorted(names):
-            path = here / name
-            wanted = (
+            if not (
                 verifier
                 or (agent and _AGENT_FILE.fullmatch(name))
                 or (not where and _ROOT_FILE.fullmatch(name))
-            )
-            if not wanted:
+            ):
                 continue
-            if path.is_symlink() or not path.is_file():
-                notes.append(f"left out: {one_line(name, 80)} is not a regular file")
-            elif not all(is_plain_name(part) for part in (*where, name)):
-                notes.append(f"left out: {one_line(name, 80)} is not a plain name")
-            elif path.stat().st_size > MAX_FILE_BYTES:
-                notes.append(f"left out: {name} has {path.stat().st_size:,} bytes")
+            if all(is_plain_name(part) for part in (*where, name)):
+                yield folder, name
             else:
-                yield path
+                notes.append(f"left out: {one_line(name, 80)} is not a plain name")
 
 
 def _redact_trajectory(data: bytes) -> bytes:
@@ -116,8 +109,3 @@ def _redact_trajectory(data: bytes) -> bytes:
         name: redact(document[name]) for name in ("agent", "extra") if name in document
     }
     return data if clean == document else json.dumps(clean).encode()
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)

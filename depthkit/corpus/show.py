@@ -59,7 +59,6 @@ def run_ingest(
     purposes = get_args(Purpose)
     if purpose not in purposes:
         raise DepthkitError(f"--purpose is {purpose!r}; choose one of {', '.join(purposes)}.")
-    corpus = Corpus.open_or_create(corpus_dir)
     console = Console(stderr=True)
     columns = (
         TextColumn("Ingesting"),
@@ -72,15 +71,15 @@ def run_ingest(
         task = bar.add_task("", total=None)
         report = ingest(
             sources,
-            corpus,
+            corpus_dir,
             dataset=dataset,
             purpose=cast(Purpose, purpose),
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if show:
-        _print_report(corpus, report)
+        _print_report(report)
     read = len(report.added) + len(report.known)
-    return _summary(corpus, report), 0 if read else 1
+    return _summary(report), 0 if read else 1
 
 
 def estimate_rows(corpus: Corpus) -> list[dict[str, Any]]:
@@ -128,7 +127,7 @@ def _depth(depth: int | None) -> str:
     return ">80" if depth == ABOVE else str(depth)
 
 
-def _print_report(corpus: Corpus, report: IngestReport) -> None:
+def _print_report(report: IngestReport) -> None:
     console = Console(highlight=False, soft_wrap=True)
     counts = Counter(taken.run.verdict for taken in report.added)
     verdicts = ", ".join(f"{counts[v]} {n}" for v, n in _VERDICTS.items() if counts[v])
@@ -140,15 +139,15 @@ def _print_report(corpus: Corpus, report: IngestReport) -> None:
         console.print(Text(f"note: {one_line(note, 400)}"))
     for bad in report.bad:
         console.print(Text(f"{one_line(bad.path, 300)}: {one_line(bad.reason, 300)}", style="red"))
-    console.print(Text(corpus.provenance_line()))
+    console.print(Text(report.corpus.provenance_line()))
 
 
 _VERDICTS: dict[Verdict, str] = {"passed": "passed", "failed": "failed", "none": "without a result"}
 
 
-def _summary(corpus: Corpus, report: IngestReport) -> dict[str, Any]:
+def _summary(report: IngestReport) -> dict[str, Any]:
     return {
-        "corpus": str(corpus.path),
+        "corpus": str(report.corpus.path),
         "added": [
             {
                 "run_id": taken.run.run_id,
