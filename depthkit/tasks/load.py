@@ -96,8 +96,8 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
     if not given.is_dir():
         raise DepthkitError(f"{shown}: no such directory; give a Harbor task directory.")
     if not (given / "task.toml").is_file():
-        inside = sum(1 for _ in given.glob("*/task.toml"))
-        mend = f"its {inside} task directories are {shown}/*." if inside else "add that file."
+        inside = any(given.glob("*/task.toml"))
+        mend = f"give the tasks in it, such as {shown}/*." if inside else "add that file."
         raise DepthkitError(f"{shown}: is no Harbor task, it has no task.toml; {mend}")
     root = given.resolve()
     task_id, dataset = root.name, dataset or root.parent.name
