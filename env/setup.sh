@@ -55,27 +55,33 @@ find_python() {
 # The lock, the project's own description and where the checkout lies are what an installation depends on.
 state() { cat requirements.lock pyproject.toml - <<<"$checkout" | digest; }
 
-# True if everything in $prefix is as it should be. An explicit $PYTHON must be of the same version.
-is_current() {
+# True if the environment has a Python that can be used, and of the version of $PYTHON where that is set.
+is_fitting() {
     local has
-    [ "$(cat "$stamp" 2>/dev/null)" = "$(state)" ] && has=$(version_of "$python") || return 1
+    has=$(version_of "$python") || return 1
     [ -z "${PYTHON:-}" ] || [ "$has" = "$(version_of "$PYTHON")" ]
 }
+is_current() { [ "$(cat "$stamp" 2>/dev/null)" = "$(state)" ] && is_fitting; }
 
 into_conda() {
     version_of "$python" >/dev/null ||
         fail "the active conda environment ($prefix) has no $wanted;" \
             "make one that has: \"conda env create -f environment.yml && conda activate depthkit\"."
     say "installing what the conda environment $prefix lacks"
-    "$python" -m pip install --quiet 'pip>=25.1' # the first that reads dependency groups
-    "$python" -m pip install --quiet --group dev
-    "$python" -m pip install --quiet --no-build-isolation --editable .
+    # pip reads dependency groups only since 25.1.
+    "$python" -c '
+import tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)
+print(*project["project"]["dependencies"], *project["dependency-groups"]["dev"], sep="\n")' |
+        "$python" -m pip install --quiet --requirement /dev/stdin
+    "$python" -m pip install --quiet --no-deps --no-build-isolation --editable .
 }
 
 into_venv() {
     local base uv
-    base=$(find_python)
-    if [ "$(version_of "$python")" != "$(version_of "$base")" ]; then
+    if ! is_fitting; then
+        base=$(find_python)
         say "making .venv with Python $(version_of "$base") ($base)"
         "$base" -m venv --clear .venv ||
             fail "$base cannot make a virtual environment; on Debian and Ubuntu install python3-venv."

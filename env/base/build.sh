@@ -47,7 +47,7 @@ from_packages() {
                 --change 'CMD ["bash"]' -
     ) || {
         tail -n 5 "$log" >&2
-        fail "mmdebstrap could not make the image; its last words are above, the rest in $log"
+        fail "the image could not be made; see above and $log"
     }
     docker tag "$id" "$tag"
 }
