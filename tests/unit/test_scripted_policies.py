@@ -301,6 +301,15 @@ def test_output_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     assert waiting["commands"] == [{"keystrokes": "", "duration": 2.0}]
 
 
+def test_a_shell_that_has_not_started_yet_is_given_time() -> None:
+    chat = "Task Description:\nSee /app/steps.txt.\n\nCurrent terminal state:\n"
+    waits = [
+        json.loads(merge([{"role": "user", "content": chat + screen}]))["commands"][0]["duration"]
+        for screen in ("Current Terminal Screen:\nroot@c0ffee:/app# \n\n", "\n\n")
+    ]
+    assert waits == [0.4, 3.0]
+
+
 def test_an_answer_below_a_command_that_just_fills_the_terminal_is_seen(tmp_path: Path) -> None:
     session = Session(step, ListTask(tmp_path, 3).instruction, tmp_path)
     session.play(most=2)

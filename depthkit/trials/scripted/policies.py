@@ -55,6 +55,7 @@ type Policy = Callable[[Messages], str | Reply]
 # --- waits, in seconds: terminus-2 does not wait for a command to end, only this long ---
 
 _READ = 0.4
+_READ_EARLY = 3.0  # the shell itself is still starting
 _WORK = 1.0  # a batch of awk commands
 _UNLOCK = 1.5  # Python's start and one key derivation: 0.2 s, but several times that when busy
 _LOOK = 0.2
@@ -89,8 +90,12 @@ def _act(chat: Chat, *, at_once: bool) -> str:
         files = files_to_read(chat.instruction)
         if not files:
             return _idle(chat, "The instruction names no file to read.")
+        ready = chat.screen.rstrip().endswith(("$", "#"))
         return _reply(
-            "Nothing has been done yet.", "Read the task.", f"cat {' '.join(files)}", _READ
+            "Nothing has been done yet.",
+            "Read the task.",
+            f"cat {' '.join(files)}",
+            _READ if ready else _READ_EARLY,
         )
     if missing := _not_yet_shown(chat):
         return _idle(chat, f"There is no {missing} on the screen yet.", waiting=True)
