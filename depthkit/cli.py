@@ -119,9 +119,7 @@ def calibrate(
             (family, default_steps if steps is None else steps, 1 if seed is None else seed)
         )
     elif steps is not None or seed is not None:
-        raise DepthkitError(
-            "--steps and --seed go with --family; add it, such as --family control."
-        )
+        raise DepthkitError("--steps and --seed need --family, such as --family control.")
     for arguments in wanted or map(parse_name, DEFAULT_NAMES):
         typer.echo(write_family(out, *arguments))
 

@@ -45,6 +45,13 @@ class Draw:
             result[last], result[other] = result[other], result[last]
         return result
 
+    def distinct(self, count: int, limit: int) -> list[int]:
+        """Different whole numbers from 0 to ``limit - 1``, in the order drawn."""
+        drawn: dict[int, None] = {}
+        while len(drawn) < count:
+            drawn[self.below(limit)] = None
+        return list(drawn)
+
     def seal(self) -> str:
         """16 lowercase hex digits that no tool takes for a number, such as 12e4567890123456."""
         while True:
@@ -72,9 +79,9 @@ def table(draw: Draw, names: Sequence[str] | None = None) -> list[Row]:
     """
     if names is None:
         names = draw.shuffled([f"{bird}-{number}" for bird in _BIRDS for number in range(10, 100)])
-    weights = draw.shuffled(range(10_000, 100_000))
+    weights = draw.distinct(ROWS, 90_000)
     return [
-        Row(name=name, zone=draw.one(_ZONES), weight=weights[number], seal=draw.seal())
+        Row(name=name, zone=draw.one(_ZONES), weight=10_000 + weights[number], seal=draw.seal())
         for number, name in enumerate(draw.shuffled(names[:ROWS]))
     ]
 
