@@ -190,6 +190,7 @@ class _Intake:
 
     def __init__(self, corpus: Corpus, dataset: str | None, purpose: Purpose) -> None:
         self.corpus = corpus
+        _drop_leftovers(corpus.path / "trials")
         self.report = IngestReport(corpus)
         self._dataset = dataset
         self._purpose = purpose
@@ -342,6 +343,17 @@ class _Intake:
         self._tasks.append(
             Task(dataset=dataset, task_id=task_id, segments=segments, provenance="imported")
         )
+
+
+def _drop_leftovers(trials: Path) -> None:
+    """Remove half-made copies of an ingest that was killed."""
+    for path in trials.glob(".ingest-*"):
+        try:
+            os.kill(int(path.name.removeprefix(".ingest-")), 0)
+        except ProcessLookupError:
+            shutil.rmtree(path, ignore_errors=True)
+        except (ValueError, PermissionError):
+            continue  # Not ours, or somebody else's that still runs.
 
 
 def run_id_of(result: dict[str, Any]) -> str:

@@ -132,8 +132,8 @@ def _print_report(report: IngestReport) -> None:
     counts = Counter(taken.run.verdict for taken in report.added)
     verdicts = ", ".join(f"{counts[v]} {n}" for v, n in _VERDICTS.items() if counts[v])
     console.print(
-        f"{len(report.added)} trials added{f' ({verdicts})' if verdicts else ''}, "
-        f"{len(report.known)} were there already, {len(report.bad)} could not be read."
+        f"Trials added: {len(report.added)}{f' ({verdicts})' if verdicts else ''}, "
+        f"already there: {len(report.known)}, not readable: {len(report.bad)}."
     )
     for note in report.notes:
         console.print(Text(f"note: {one_line(note, 400)}"))

@@ -318,9 +318,13 @@ class Corpus:
 
     def provenance_line(self) -> str:
         """What the corpus rests on, in one line to stand under a table or figure."""
-        kinds = [f"{number:,} {kind}" for kind, number in self.provenance().items()]
-        runs = f"{len(self.runs()):,} runs ({', '.join(kinds)})" if kinds else "no runs"
-        return f"Corpus {self.name}: {len(self.tasks()):,} tasks, {runs}"
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in self.provenance().items())
+        tasks, runs = _counted(len(self.tasks()), "task"), _counted(len(self.runs()), "run")
+        return f"Corpus {self.name}: {tasks}, {runs}" + (f" ({kinds})" if kinds else "")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _bundled() -> dict[str, Path]:
