@@ -352,7 +352,7 @@ def _drop_leftovers(trials: Path) -> None:
             os.kill(int(path.name.removeprefix(".ingest-")), 0)
         except ProcessLookupError:
             shutil.rmtree(path, ignore_errors=True)
-        except (ValueError, PermissionError):
+        except (ValueError, OverflowError, PermissionError):
             continue  # Not ours, or somebody else's that still runs.
 
 

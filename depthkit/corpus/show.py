@@ -89,34 +89,30 @@ def estimate_rows(corpus: Corpus) -> list[dict[str, Any]]:
 
 
 def print_estimates(corpus: Corpus) -> None:
-    """Print the estimates as a table with the corpus' provenance under it."""
-    table = Table(box=None, header_style="bold")
-    for name, kind in (
-        ("data set", "left"),
-        ("task", "left"),
-        ("solved", "left"),
-        ("N", "right"),
-        ("D", "right"),
-        ("by model", "left"),
-        ("R", "right"),
-        ("W lines", "right"),
-        ("runs", "right"),
-        ("provenance", "left"),
-    ):
-        table.add_column(name, justify="right" if kind == "right" else "left", overflow="fold")
-    for row in estimate_rows(corpus):
-        by_model = ", ".join(
-            f"{model} {_depth(depth)}"
-            for model, depth in row["D_by_model"].items()
-            if depth is not None
-        )
-        solved = {True: "yes", False: "no", None: "-"}[row["solved"]]
+    """Print the estimates as a table with the corpus' provenance under it.
+
+    Provenance has a column of its own where tasks differ in it.
+    """
+    rows = estimate_rows(corpus)
+    kinds = {row["provenance"] for row in rows} - {None}
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("data set", "task", "solved"):
+        table.add_column(name, overflow="fold")
+    for name in ("N", "D", "R", "W", "runs"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ["D by model", "provenance"][: 2 if len(kinds) > 1 else 1]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
         depth = _depth(row["D"]) + ("" if row["final"] or row["D"] is None else " so far")
-        values = [row["dataset"], row["task_id"], solved, row["N"], depth, by_model, row["R"]]
-        values += [row["work_lines"], row["runs"], row["provenance"] or "no runs"]
-        table.add_row(*(Text("-" if v is None else one_line(v)) for v in values))
+        known = {model: d for model, d in row["D_by_model"].items() if d is not None}
+        by_model = ", ".join(f"{model} {_depth(d)}" for model, d in known.items())
+        solved = {True: "yes", False: "no", None: None}[row["solved"]]
+        values = [row["dataset"], row["task_id"], solved, row["N"], depth, row["R"]]
+        values += [row["work_lines"], row["runs"], by_model, row["provenance"]]
+        cells = (Text("-" if value is None else one_line(value)) for value in values)
+        table.add_row(*list(cells)[: len(table.columns)])
     console = Console()
-    if table.row_count:
+    if rows:
         console.print(table)
     console.print(Text(corpus.provenance_line()))
 
