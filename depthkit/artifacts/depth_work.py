@@ -116,7 +116,7 @@ def _draw(
                 xlim=work_range,
                 yticks=ticks,
                 ylim=depth_range,
-                names=len(chosen.datasets),
+                names=drawn["dataset"].nunique(),
             ),
             figures.panel(
                 _boxes(chosen, percentiles, "W", backend),
@@ -148,6 +148,8 @@ def _plane(
     seed: int,
     backend: figures.Backend,
 ) -> Any:
+    import holoviews as hv
+
     jitter = np.random.default_rng(seed).uniform(-0.28, 0.28, len(drawn))
     largest = chosen.caps[-1]
     marks = pd.DataFrame(
@@ -160,6 +162,8 @@ def _plane(
         }
     )
     lines = percentiles[percentiles["dataset"] == SYNTHETIC].set_index("measure")["p90"]
+    if marks.empty:
+        return hv.Overlay([])
     plane = figures.rules(
         lines.get("W"),
         figures.cap_position(lines["D"], chosen.caps) if "D" in lines else None,
@@ -167,7 +171,8 @@ def _plane(
     )
     for name in chosen.datasets:
         cloud = marks[drawn["dataset"] == name]
-        plane *= figures.points(cloud, "x", "y", chosen.styles[name], backend, label=name)
+        if len(cloud):
+            plane *= figures.points(cloud, "x", "y", chosen.styles[name], backend, label=name)
     return plane
 
 
@@ -196,6 +201,6 @@ def _place(chosen: Audited, name: str) -> float:
 def _names(chosen: Audited) -> dict[str, Any]:
     """The vertical axis of the box plots."""
     return {
-        "yticks": [(_place(chosen, name), name) for name in chosen.datasets],
-        "ylim": (-0.6, len(chosen.datasets) - 0.4),
+        "yticks": [(_place(chosen, name), name) for name in chosen.datasets] or [(0.0, "")],
+        "ylim": (-0.6, max(1, len(chosen.datasets)) - 0.4),
     }

@@ -135,29 +135,34 @@ def boxes(frame: pd.DataFrame, styles: Mapping[str, Style], backend: Backend) ->
     """
     import holoviews as hv
 
+    if frame.empty:
+        return hv.Overlay([])
     mpl = backend == "matplotlib"
     edge = {"edgecolor" if mpl else "line_color": DARK}
     thin = {"linewidth" if mpl else "line_width": 0.8 if mpl else 1}
     thick = {"linewidth" if mpl else "line_width": 1.6 if mpl else 2.5}
-    drawn: list[Any] = []
+    whiskers: list[tuple[float, ...]] = []
+    rectangles, medians = [], []
     for row in frame.to_dict("records"):
         y = row["place"]
-        whiskers = [
+        whiskers += [
             (row["p10"], y, row["p25"], y),
             (row["p75"], y, row["p90"], y),
             (row["p10"], y - 0.14, row["p10"], y + 0.14),
             (row["p90"], y - 0.14, row["p90"], y + 0.14),
         ]
-        drawn += [
+        colour = styles[row["dataset"]].colour
+        rectangles.append((row["p25"], y - 0.28, row["p75"], y + 0.28, colour))
+        medians.append((row["p50"], y - 0.28, row["p50"], y + 0.28))
+    return hv.Overlay(
+        [
             hv.Segments(whiskers).opts(backend=backend, color=DARK, **thin),
-            hv.Rectangles([(row["p25"], y - 0.28, row["p75"], y + 0.28)]).opts(
-                backend=backend, color=styles[row["dataset"]].colour, **edge, **thin
+            hv.Rectangles(rectangles, vdims="colour").opts(
+                backend=backend, color="colour", **edge, **thin
             ),
-            hv.Segments([(row["p50"], y - 0.28, row["p50"], y + 0.28)]).opts(
-                backend=backend, color=DARK, **thick
-            ),
+            hv.Segments(medians).opts(backend=backend, color=DARK, **thick),
         ]
-    return hv.Overlay(drawn)
+    )
 
 
 def panel(overlay: Any, backend: Backend, *, names: int = 0, **options: Any) -> Any:
@@ -170,6 +175,12 @@ def panel(overlay: Any, backend: Backend, *, names: int = 0, **options: Any) -> 
             panel stands below all of them.
         options: Axis options that both backends know (``xlabel``, ``logx``, ``xlim`` …).
     """
+    import holoviews as hv
+
+    if not len(overlay):
+        # Neither backend draws axes without anything on them.
+        nothing = hv.Points([(1.0, 1.0)]).opts(backend=backend, alpha=0)
+        overlay = hv.Overlay([nothing])
     if backend == "matplotlib":
         return overlay.opts(backend=backend, show_legend=False, title="", **options)
     columns = 4
