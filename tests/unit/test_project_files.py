@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import stat
 import subprocess
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,35 @@ def test_the_lock_gives_what_pyproject_asks_for():
         )
     ]
     assert not unmet, "make lock"
+
+
+def imported_packages(folder: str) -> set[str]:
+    """Distributions that modules below ``folder`` import, by their canonical names."""
+    providers = packages_distributions()
+    found = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                modules = [str(node.module)]
+            else:
+                continue
+            for module in modules:
+                found |= set(providers.get(module.split(".")[0], []))
+    # pydantic's own parts, which it pins itself
+    own = {"depthkit", "pydantic-core", "annotated-types"}
+    return {canonicalize_name(each) for each in found} - own
+
+
+def test_what_is_imported_is_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = {canonicalize_name(Requirement(r).name) for r in project["project"]["dependencies"]}
+    for_tests = {
+        canonicalize_name(Requirement(r).name) for r in project["dependency-groups"]["dev"]
+    }
+    assert imported_packages("depthkit") <= needed
+    assert imported_packages("tests") <= needed | for_tests
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
