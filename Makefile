@@ -26,7 +26,7 @@ test: setup  ## check style and types, run all tests, those with containers and 
 	@$(call with_engine,DEPTHKIT_NO_SKIP=1 "$$0" -m pytest --cov)
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
-	@$(call with_engine,"$$0" -m depthkit.data.measure_demo)
+	@$(call with_engine,"$$0" -m depthkit.experiments.demo)
 
 bench: setup  ## time the trial runner against Harbor's own, side by side
 	@$(call with_engine,for file in tests/benchmarks/bench_*.py; do "$$0" "$$file"; done)

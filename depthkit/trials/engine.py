@@ -210,6 +210,7 @@ def clean(*, dry_run: bool = False) -> Leftovers:
         if dead(image.labels):
             drop(_image_name(image), found.images, partial(remove_image, image))
     if not dry_run:
+        _drop_network()
         for lock in locks:
             Path(lock).unlink(missing_ok=True)
     return found
@@ -242,8 +243,13 @@ def release() -> None:
         except APIError as error:
             if error.status_code not in (404, 409):
                 raise
+    _drop_network()
+
+
+def _drop_network() -> None:
+    """Remove the shared network unless a container uses it; whoever needs it next makes it."""
     try:
-        api.networks.get(NETWORK).remove()
+        client().networks.get(NETWORK).remove()
     except APIError as error:
         if error.status_code not in (403, 404):
             raise

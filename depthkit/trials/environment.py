@@ -94,7 +94,7 @@ class DockerEnvironment(BaseEnvironment):
     async def start(self, force_build: bool) -> None:
         image = await _in_thread(lambda: self._image(force_build))
         self.image_id = image.id
-        self._container = await _in_thread(lambda: self._run(image))
+        self._container = await _in_thread(lambda: self._run_retrying(image))
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         await self._upload_environment_dir_after_start()
 
@@ -107,6 +107,14 @@ class DockerEnvironment(BaseEnvironment):
             except ImageNotFound:
                 return images.pull(ready)
         return ensure_image(self.environment_dir, self.environment_id, force=force_build)
+
+    def _run_retrying(self, image: Image) -> Container:
+        try:
+            return self._run(image)
+        except NotFound:
+            # Another process took away the shared network, or an image it had built, between
+            # our look and our use.
+            return self._run(self._image(force_build=False))
 
     def _run(self, image: Image) -> Container:
         cpus = self._effective_cpus
