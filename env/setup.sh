@@ -12,6 +12,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$env_dir/.."
 checkout=$PWD
+no_packages="not all packages could be installed (see above): is there a network? Then try again."
 wanted="Python 3.12 or 3.13" # as requires-python in pyproject.toml
 
 # Prints X.Y.Z if this Python can be used.
@@ -74,7 +75,7 @@ import tomllib
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)
 print(*project["project"]["dependencies"], *project["dependency-groups"]["dev"], sep="\n")' |
-        "$python" -m pip install --quiet --requirement /dev/stdin
+        "$python" -m pip install --quiet --requirement /dev/stdin || fail "$no_packages"
     "$python" -m pip install --quiet --no-deps --no-build-isolation --editable .
 }
 
@@ -91,10 +92,10 @@ into_venv() {
     # of one's own: where it fails, pip itself gets its turn.
     if ! uv=$(command -v uv); then
         uv=$checkout/.venv/bin/uv
-        "$python" -m pip install --quiet --disable-pip-version-check "$(grep '^uv==' requirements.lock)"
+        "$python" -m pip install --quiet --disable-pip-version-check "$(grep '^uv==' requirements.lock)" || fail "$no_packages"
     fi
     "$uv" pip install --quiet --python "$python" --requirement requirements.lock ||
-        "$python" -m pip install --quiet --requirement requirements.lock
+        "$python" -m pip install --quiet --requirement requirements.lock || fail "$no_packages"
     "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 }
 
