@@ -139,8 +139,7 @@ def check_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]
     """All parameters of a notebook, with the given values in place of defaults.
 
     Raises:
-        DepthkitError: one is unknown or of another type, or the corpus is not there; says which
-            are valid.
+        DepthkitError: one is unknown or of another type; says which are valid.
     """
     known = notebook_parameters(notebook)
     valid = ", ".join(f"{name}: {annotation}" for name, (annotation, _) in known.items())

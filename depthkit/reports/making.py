@@ -57,13 +57,16 @@ def make_reports(
 
     Returns:
         One outcome a report; a failed one left its last good version.
+
+    Raises:
+        DepthkitError: a corpus is not there; nothing has run.
     """
+    keys = [report_digest(report) for report in reports]  # a missing corpus stops us here
     build.mkdir(parents=True, exist_ok=True)
     outcomes = []
-    for report in reports:
+    for report, key in zip(reports, keys, strict=True):
         start = time.monotonic()
         target = build / report.name
-        key = report_digest(report)
         error = None
         state: Literal["built", "fresh", "failed"] = "fresh"
         if read_json(target / "report.json").get("key") == key:
@@ -167,6 +170,8 @@ def _body(notebook: Any) -> str:
     """Text and outputs of a notebook that has run, as HTML without frame, code or addresses."""
     from nbconvert import HTMLExporter
 
+    # Code is not shown, so a cell without outputs would be an empty box.
+    notebook.cells = [cell for cell in notebook.cells if cell.get("outputs", True)]
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]
         template_name="basic",
         exclude_input=True,

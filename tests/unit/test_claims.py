@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpora import Spec, seven_sets, write_corpus
+from typer.testing import CliRunner
+
+from depthkit.artifacts.claims import agrees, claims
+from depthkit.cli import app
+from depthkit.errors import DepthkitError
+from depthkit.published import Claim, parse, published
+
+
+def claim(value: str, rule: str = "rounded", **fields: Any) -> Claim:
+    return Claim.model_validate(
+        {
+            "id": "x",
+            "section": "1",
+            "claim": "a number",
+            "value": value,
+            "rule": rule,
+            "datasets": ["TMax"],
+            "artifact": "depth/table-1",
+            "cell": {"column": "N", "where": {"dataset": "TMax"}},
+            **fields,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "computed", "expected"),
+    [
+        ("5.8", "5.75", True),  # a tie may have been rounded either way
+        ("5.8", "5.85", True),
+        ("5.8", "5.8501", False),
+        ("5.8", "5.74999", False),
+        ("94%", "93.5", True),
+        ("94%", "94.51", False),
+        ("226", "226.5", True),
+        ("11.86", "11.865", True),
+        ("1,530", "1530", True),
+        ("-0.31", "-0.305", True),
+        ("-0.31", "0.31", False),
+        ("5.8", "5.850000000000001", True),  # floating point, not a difference
+    ],
+)
+def test_a_number_agrees_within_half_a_unit_of_its_last_printed_digit(
+    printed: str, computed: str, expected: bool
+):
+    assert agrees(claim(printed), Decimal(computed)) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "computed", "expected"),
+    [
+        ("at_least", "40", True),
+        ("at_least", "39.9", False),
+        ("at_most", "40", True),
+        ("at_most", "40.1", False),
+        ("above", "40", False),
+        ("below", "40", False),
+        ("below", "39", True),
+    ],
+)
+def test_a_bound_agrees_when_its_inequality_holds(rule: str, computed: str, expected: bool):
+    assert agrees(claim("40", rule), Decimal(computed)) is expected
+
+
+def test_an_interval_end_may_be_off_by_three_hundredths():
+    assert agrees(claim("-0.53", "interval"), Decimal("-0.56"))
+    assert not agrees(claim("-0.53", "interval"), Decimal("-0.561"))
+
+
+def test_every_published_number_has_its_cell_in_a_corpus_that_holds_the_data_sets(tmp_path: Path):
+    found = claims(seven_sets(tmp_path / "seven"))
+    assert len(found.results) == len(published("depth")) > 90
+    for result in found.results:
+        assert result.kind == result.claim.kind, result
+        assert (result.computed is None) == (result.kind == "not_computable")
+
+
+def test_numbers_are_computed_from_the_corpus_and_compared(tmp_path: Path):
+    deep = [Spec("TB2", 5, turns=8, work=44, group="human-curated")] * 4
+    shallow = [Spec("TB2", 1, turns=8, work=44, group="human-curated")] * 33
+    unsolved = [Spec("TB2", 0, group="human-curated")] * 2
+    corpus = write_corpus(tmp_path / "c", [*deep, *shallow, *unsolved])
+    rows = {result.claim.id: result.row() for result in claims(corpus).results}
+    assert rows["table-1/TB2/sampled"]["computed"] == 39
+    assert rows["table-1/TB2/D_ge_5"]["published"] == 11
+    assert rows["table-1/TB2/D_ge_5"]["computed"] == pytest.approx(400 / 37)
+    agreeing = ("sampled", "solved", "D_le_3", "D_ge_5", "D", "N", "W")
+    assert all(rows[f"table-1/TB2/{name}"]["agrees"] for name in agreeing)
+    assert rows["table-1/TB2/minutes"]["agrees"] is False
+    assert rows["table-1/TW/sampled"]["kind"] == "not_computable"
+    # about TB2 and TW together, so not to be had from TB2 alone
+    assert rows["section-4.2/curated-solved"]["computed"] is None
+
+
+def test_other_data_sets_do_not_enter_a_number(tmp_path: Path):
+    rst = [Spec("rst", 2, work=119), Spec("rst", 2, work=119)]
+    alone = claims(write_corpus(tmp_path / "a", rst))
+    with_others = claims(write_corpus(tmp_path / "b", [*rst, Spec("mine", 80, work=7)]))
+    assert [r.computed for r in alone.results] == [r.computed for r in with_others.results]
+    assert any(r.claim.id == "section-4.2/RST-work" and r.agrees for r in alone.results)
+
+
+def test_a_corpus_without_the_papers_data_sets_disagrees_with_nothing(tmp_path: Path):
+    found = claims(write_corpus(tmp_path / "c", [Spec("parallel", 2), Spec("control", 10)]))
+    kinds = {result.kind for result in found.results}
+    assert kinds == {"not_computable", "setting"}
+    assert all(r.agrees is None for r in found.results if r.kind == "not_computable")
+    assert all(r.agrees for r in found.results if r.kind == "setting")
+    assert "computed" not in found.score
+
+
+def test_a_lower_bound_never_agrees(tmp_path: Path):
+    specs = [Spec("Ours", 99, turns=120, group="ours"), Spec("Ours", 1, group="ours")]
+    corpus = write_corpus(tmp_path / "c", specs)
+    depth = next(r for r in claims(corpus).results if r.claim.id == "table-1/Ours/D")
+    assert depth.computed == (Decimal("40.5"),)  # within half a unit of 40, but only a bound
+    assert depth.agrees is False
+
+
+def test_approximate_numbers_are_shown_and_not_counted(tmp_path: Path):
+    found = claims(write_corpus(tmp_path / "c", [Spec("SETA", 1)] * 9 + [Spec("SETA", 2)]))
+    about = next(r for r in found.results if r.claim.id == "section-4.2/SETA-single-turn")
+    assert about.agrees and not about.counted
+    assert "1 approximate, not counted" in found.score
+    counted = [r for r in found.results if r.kind == "computed" and r is not about]
+    assert f"of {len(counted)} computed numbers agree" in found.score
+
+
+def test_claims_of_one_section_leave_out_the_others(tmp_path: Path):
+    found = claims(write_corpus(tmp_path / "c", [Spec("a", 1)]), "4.2")
+    assert {result.claim.section.split(",")[0] for result in found.results} == {"4.2"}
+    with pytest.raises(DepthkitError, match=r"section is '9\.9'"):
+        claims(write_corpus(tmp_path / "d", [Spec("a", 1)]), "9.9")
+
+
+def test_the_command_prints_one_object_a_claim(tmp_path: Path):
+    corpus = seven_sets(tmp_path / "seven")
+    printed = CliRunner().invoke(app, ["claims", "--corpus", str(corpus.path), "--json"])
+    rows = json.loads(printed.stdout)
+    assert len(rows) == len(published("depth"))
+    for name in ("artifact", "claim", "kind", "published", "computed", "agrees"):
+        assert all(name in row for row in rows)
+    caps = next(row for row in rows if row["id"] == "protocol/caps")
+    assert caps["published"] == caps["computed"] == [1, 2, 3, 5, 10, 20, 40, 80]
+    people = CliRunner().invoke(app, ["claims", "--corpus", str(corpus.path)])
+    assert claims(corpus).score.split(" · ")[0] in people.stdout
+    assert "scripted · " in people.stdout
+
+
+HEAD = "title: t\nsource: s\n"
+ONE = "{id: a, section: '1', claim: c, value: '%s', kind: %s, %s}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("claims: [" + ONE % ("5.8", "computed", "datasets: [A]") + "]", "needs artifact, cell"),
+        ("claims: [" + ONE % ("5.8", "setting", "") + "]", "kind setting needs setting"),
+        ("claims: [" + ONE % ("many", "setting", "setting: CAPS") + "]", "'many' is not a number"),
+        ("claims: [" + ONE % ("5", "settings", "setting: CAPS") + "]", "claims.0.kind"),
+        ("claims: [" + ONE % ("5", "setting", "setting: CAPS, extra: 1") + "]", "claims.0.extra"),
+        ("claims: [" + ", ".join([ONE % ("5", "setting", "setting: CAPS")] * 2) + "]", "id a is"),
+        ("claims: [", "published/x.yaml"),
+        (
+            "tables: [{id: t, section: '1', artifact: a, row: d, "
+            "columns: [{name: n, claim: c}], rows: {TMax: '1 2'}}]",
+            "row TMax has 2 cells for 1 columns",
+        ),
+    ],
+)
+def test_a_mistake_in_the_published_numbers_is_named(text: str, message: str):
+    with pytest.raises(DepthkitError, match=message) as error:
+        parse(HEAD + text, "published/x.yaml")
+    assert str(error.value).startswith("published/x.yaml")
