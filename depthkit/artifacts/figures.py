@@ -224,17 +224,19 @@ def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
 
     renderer = hv.Store.renderers["bokeh"]
     divs, items = [], []
-    for number, element in enumerate(layout):
+    for number, (element, width) in enumerate(zip(layout, widths, strict=True)):
         target = f"{slug}-panel-{number + 1}"
         plot = renderer.get_plot(element).state
         plot.toolbar.logo = None
         items.append(json_item(plot, ID(target)))
-        divs.append(f'<div class="panel" id="{escape(target)}"></div>')
-    columns = " ".join(f"minmax(0, {width:g}fr)" for width in widths)
+        # Panels wrap where the page is narrow; the style is here because notebooks have no other.
+        style = f"flex: {width:g} 1 {230 * width:g}px; min-width: 0"
+        divs.append(f'<div class="panel" id="{escape(target)}" style="{style}"></div>')
     data = json.dumps(items, allow_nan=False).replace("<", "\\u003c")
     library = page.library("bokeh", "".join(Resources(mode="inline", components=["bokeh"]).js_raw))
     return (
-        f'<div class="panels" style="--columns: {columns}">{"".join(divs)}</div>{library}'
+        '<div class="panels" style="display: flex; flex-wrap: wrap; gap: 12px">'
+        f"{''.join(divs)}</div>{library}"
         f"<script>for (const item of {data}) Bokeh.embed.embed_item(item);</script>"
     )
 

@@ -24,6 +24,10 @@ class Fragment(str):
     def _repr_html_(self) -> str:
         return str(self)
 
+    def __repr__(self) -> str:
+        # Notebooks keep this beside the HTML; the text itself would double their size.
+        return f"<HTML of {len(self):,} characters>"
+
 
 _ADDRESS = re.compile(r"""https?://(?!www\.w3\.org/)[^\s"'`<>)\\]+""")
 _REACHES_OUT = re.compile(
