@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import socket
 import tempfile
@@ -31,6 +32,8 @@ OWNER_LABEL = "depthkit.owner"
 LOCK_LABEL = "depthkit.lock"
 HOST_LABEL = "depthkit.host"
 COMPOSE_PROJECT_LABEL = "com.docker.compose.project"
+_PROJECT = re.compile(r"__([0-9a-f]{8})[0-9a-f]{6}__")
+"""An owner's identity within a run's name, from which compose makes its project's."""
 
 type Filters = dict[str, str | list[str] | bool]
 
@@ -94,32 +97,26 @@ _owner_guard = threading.Lock()
 
 
 def owner() -> Owner:
-    """The owner that stands for this process; its lock is taken at the first call."""
+    """The owner that stands for this process, until :func:`release`; its lock is held from here."""
     global _owner
     with _owner_guard:
-        if _owner is None:
+        while _owner is None:
             identity = secrets.token_hex(4)
             path = _lock_folder() / f"{identity}.lock"
             held = path.open("w")
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             held.write(f"{os.getpid()}\n")
             held.flush()
-            _owner = Owner(identity, path, held)
+            # A clean elsewhere may have taken the file away before it was locked.
+            if path.exists() and path.stat().st_ino == os.fstat(held.fileno()).st_ino:
+                _owner = Owner(identity, path, held)
         return _owner
 
 
-def _owner_is_gone(labels: dict[str, str]) -> bool:
-    """Whether the process that made something with these labels has ended.
-
-    An owner on another host (a shared engine) or one whose lock cannot be read is taken to live.
-    """
-    if labels.get(HOST_LABEL) != socket.gethostname():
-        return False
-    path = Path(labels.get(LOCK_LABEL, ""))
+def _is_free(lock: Path) -> bool:
+    """Whether nobody holds a lock file; one that cannot be opened is taken to be held."""
     try:
-        handle = path.open("r+")
-    except FileNotFoundError:
-        return True
+        handle = lock.open("r+")
     except OSError:
         return False
     with handle:
@@ -128,6 +125,39 @@ def _owner_is_gone(labels: dict[str, str]) -> bool:
         except OSError:
             return False
         return True
+
+
+class _Dead:
+    """Which owners have ended; each lock is tried once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, bool] = {}
+        self.locks = {path.stem: path for path in _lock_folder().glob("*.lock")}
+
+    def __call__(self, identity: str) -> bool:
+        """Whether the process behind an owner's lock file is gone."""
+        if identity not in self._known:
+            mine = _owner is not None and identity == _owner.id
+            lock = self.locks.get(identity)
+            self._known[identity] = not mine and lock is not None and _is_free(lock)
+        return self._known[identity]
+
+    def labelled(self, labels: dict[str, str] | None) -> bool:
+        """Whether what carries these labels belongs to nobody any more.
+
+        An owner on another host (a shared engine) is taken to live.
+        """
+        labels = labels or {}
+        if labels.get(HOST_LABEL) != socket.gethostname():
+            return False
+        identity = labels.get(OWNER_LABEL, "")
+        lock = Path(labels.get(LOCK_LABEL, ""))
+        return self(identity) or (bool(identity) and not lock.exists())
+
+    def project(self, labels: dict[str, str] | None) -> bool:
+        """The same for what Harbor's compose environment made, by the name of its project."""
+        found = _PROJECT.search((labels or {}).get(COMPOSE_PROJECT_LABEL, ""))
+        return found is not None and self(found[1])
 
 
 @dataclass
@@ -155,20 +185,7 @@ def clean(*, dry_run: bool = False) -> Leftovers:
     """
     api = client()
     found = Leftovers()
-    mine = _owner.id if _owner else None
-    gone: dict[str, bool] = {}
-    locks: set[str] = set()
-
-    def dead(labels: dict[str, str] | None) -> bool:
-        labels = labels or {}
-        identity = labels.get(OWNER_LABEL)
-        if identity is None or identity == mine:
-            return False
-        if identity not in gone:
-            gone[identity] = _owner_is_gone(labels)
-            if gone[identity]:
-                locks.add(labels[LOCK_LABEL])
-        return gone[identity]
+    dead = _Dead()
 
     def drop(name: str, into: list[str], remove: Callable[[], object]) -> None:
         if not dry_run:
@@ -184,35 +201,23 @@ def clean(*, dry_run: bool = False) -> Leftovers:
                 raise
         into.append(name)
 
-    query: Filters = {"label": OWNER_LABEL}
-    projects: set[str] = set()
-    for container in api.containers.list(all=True, filters=query, ignore_removed=True):
-        if dead(container.labels):
-            if project := container.labels.get(COMPOSE_PROJECT_LABEL):
-                projects.add(project)
-            drop(
-                container.name or container.id or "",
-                found.containers,
-                partial(container.remove, force=True, v=True),
-            )
-    # Compose makes sidecars and networks that carry no label of ours, only its project's.
-    for project in sorted(projects):
-        of_project: Filters = {"label": f"{COMPOSE_PROJECT_LABEL}={project}"}
-        for container in api.containers.list(all=True, filters=of_project, ignore_removed=True):
-            drop(
-                container.name or "",
-                found.containers,
-                partial(container.remove, force=True, v=True),
-            )
-        for network in api.networks.list(filters=of_project):
-            drop(network.name or "", found.networks, network.remove)
-    for image in api.images.list(filters=query):
-        if dead(image.labels):
-            drop(_image_name(image), found.images, partial(remove_image, image))
+    for label, is_left in ((OWNER_LABEL, dead.labelled), (COMPOSE_PROJECT_LABEL, dead.project)):
+        query: Filters = {"label": label}
+        for container in api.containers.list(all=True, filters=query, ignore_removed=True):
+            if is_left(container.labels):
+                name = container.name or str(container.id)
+                drop(name, found.containers, partial(container.remove, force=True, v=True))
+        for network in api.networks.list(filters=query):
+            if is_left(network.attrs.get("Labels")):
+                drop(network.name or str(network.id), found.networks, network.remove)
+        for image in api.images.list(filters=query):
+            if is_left(image.labels):
+                drop(_image_name(image), found.images, partial(remove_image, image))
     if not dry_run:
         _drop_network()
-        for lock in locks:
-            Path(lock).unlink(missing_ok=True)
+        for identity, lock in dead.locks.items():
+            if dead(identity):
+                lock.unlink(missing_ok=True)
     return found
 
 
@@ -229,8 +234,10 @@ def remove_image(image: Image) -> None:
 def release() -> None:
     """Remove what this process made: its containers, then its images where nobody uses them.
 
-    Called when a command ends. The shared network stays while another process uses it.
+    Called when a command ends; the process is then no owner any more. The shared network stays
+    while another process uses it.
     """
+    global _owner
     if _owner is None:
         return
     api = client()
@@ -244,6 +251,10 @@ def release() -> None:
             if error.status_code not in (404, 409):
                 raise
     _drop_network()
+    with _owner_guard:
+        _owner.lock.unlink(missing_ok=True)
+        _owner._held.close()
+        _owner = None
 
 
 def _drop_network() -> None:
