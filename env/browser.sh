@@ -2,7 +2,7 @@
 # Print the path of a Chromium or Chrome for the browser tests.
 #
 #   env/browser.sh             fails where there is none
-#   env/browser.sh --install   installs Debian's where there is none and this is Debian and root
+#   env/browser.sh --install   installs Debian's, and what driving it needs, on Debian as root
 #
 # $CHROMIUM names one in an unusual place.
 set -euo pipefail
@@ -17,10 +17,11 @@ find_browser() {
     return 1
 }
 
-if find_browser; then exit; fi
 if [ "${1:-}" = --install ] && is_root && is_debian; then
-    apt_install chromium
-    find_browser
-else
-    fail "no Chromium or Chrome found: install one, or name it in \$CHROMIUM."
+    missing=()
+    find_browser >/dev/null || missing+=(chromium)
+    # Playwright's driver needs it; a small Debian lacks it.
+    ldconfig -p | grep -q libatomic.so.1 || missing+=(libatomic1)
+    [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
 fi
+find_browser || fail "no Chromium or Chrome found: install one, or name it in \$CHROMIUM."
