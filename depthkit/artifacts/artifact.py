@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import os
@@ -81,6 +82,14 @@ class Artifact:
             + "</figcaption></figure>"
         )
 
+    def preview(self, directory: Path) -> str:
+        """A still view as an HTML fragment, for the page that lists all reports.
+
+        Args:
+            directory: Where :meth:`export` wrote to.
+        """
+        raise NotImplementedError
+
     def export(self, directory: Path) -> list[Path]:
         """Write the numbers as CSV and the view for print; the same bytes each time.
 
@@ -100,10 +109,13 @@ class Artifact:
     def _record(self, directory: Path) -> list[str]:
         """Export next to a report, with what its index page says about this artifact."""
         files = [path.name for path in self.export(directory)]
+        position = sum(1 for other in directory.glob("*-*.json") if other.stem != self.slug)
         (directory / f"{self.slug}.json").write_text(
             json.dumps(
                 {
                     "id": self.id,
+                    "position": position,
+                    "preview": self.preview(directory),
                     "section": self.section,
                     "title": self.title,
                     "provenance": self.provenance,
@@ -122,11 +134,16 @@ class Table(Artifact):
         """The table, in a box of its own that scrolls where the page is narrow."""
         return f'<div class="scroll" tabindex="0">{self.view.as_raw_html()}</div>'
 
+    def preview(self, directory: Path) -> str:  # noqa: ARG002 - as in the base class
+        """The table itself."""
+        return self.html()
+
     def export(self, directory: Path) -> list[Path]:
         """CSV of the numbers, and the table as an HTML page."""
         files = super().export(directory)
         files.append(directory / f"{self.slug}.html")
-        files[-1].write_text(page.document(self.title, self.html()))
+        title = f"{self.section}. {self.title.partition('. ')[0]}"
+        files[-1].write_text(page.document(title, self.html()))
         return files
 
 
@@ -149,6 +166,12 @@ class Figure(Artifact):
     def html(self) -> str:
         """The figure as interactive Bokeh plots, with Bokeh itself in the fragment."""
         return figures.interactive_html(self.view, self.slug, self.widths)
+
+    def preview(self, directory: Path) -> str:
+        """The SVG, within the page."""
+        image = base64.b64encode((directory / f"{self.slug}.svg").read_bytes()).decode()
+        label = escape(f"{self.section}. {self.title.partition('. ')[0]}")
+        return f'<img alt="{label}" src="data:image/svg+xml;base64,{image}">'
 
     def export(self, directory: Path) -> list[Path]:
         """CSV of the numbers, and the figure as SVG and PDF (drawn by Matplotlib)."""

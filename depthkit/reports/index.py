@@ -31,21 +31,25 @@ def _index_entry(directory: Path, about: dict[str, Any], failure: dict[str, Any]
     parts = [f"<h2>{escape(name)}</h2>"]
     if about:
         title = escape(about["title"])
-        shown = [read_json(path) for path in sorted(directory.glob("*-*.json"))]
+        shown = [read_json(path) for path in directory.glob("*-*.json")]
+        shown.sort(key=lambda artifact: artifact["position"])
         provenance = sorted({artifact["provenance"] for artifact in shown})
         score = directory / "claims.txt"
         parts = [f'<h2><a href="{name}/index.html">{title}</a></h2>']
         parts += [f'<p class="provenance">{escape(line)}</p>' for line in provenance]
         if score.is_file():
             parts.append(f"<p>Published numbers: {escape(score.read_text('utf-8'))}</p>")
-        rows = []
         for artifact in shown:
             links = " ".join(
                 f'<a href="{name}/{escape(file)}">{escape(file_label(file))}</a>'
                 for file in artifact["files"]
             )
-            rows.append(f"<tr><td>{escape(artifact['section'])}</td><td>{links}</td></tr>")
-        parts.append(f'<div class="scroll"><table class="files">{"".join(rows)}</table></div>')
+            caption = artifact["title"].partition(". ")[0]
+            parts.append(
+                f'<figure class="preview">{artifact["preview"]}<figcaption>'
+                f"<b>{escape(artifact['section'])}.</b> {escape(caption)}. "
+                f'<span class="files">{links}</span></figcaption></figure>'
+            )
         parts.append(f"<p><time>Made {escape(about['when'])}</time></p>")
     if failure:
         what = "this is the last good report" if about else "there is no good report yet"
