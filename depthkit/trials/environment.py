@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import shutil
 import tarfile
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, cast, override
 
@@ -28,6 +29,7 @@ from harbor.environments.capabilities import (
     EnvironmentResourceCapabilities,
 )
 from harbor.models.trial.config import ServiceVolumeConfig
+from harbor.utils.path_filter import filter_paths_by_patterns
 
 from depthkit.trials import engine
 from depthkit.trials.images import ensure_image
@@ -218,6 +220,27 @@ class DockerEnvironment(BaseEnvironment):
                 archive.extractall(target, filter=_contents_of_folder)  # noqa: S202
 
         await _in_thread(fetch)
+
+    @override
+    async def download_dir_filtered(
+        self,
+        *,
+        source_dir: str,
+        target_dir: Path | str,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        protect: Sequence[str] | None = None,
+    ) -> None:
+        # Harbor packs the wanted files in the container first; one download is quicker.
+        with tempfile.TemporaryDirectory() as name:
+            everything, target = Path(name), Path(target_dir)
+            await self.download_dir(source_dir, everything)
+            paths = [p.relative_to(everything).as_posix() for p in everything.rglob("*")]
+            wanted = filter_paths_by_patterns(paths, include=include, exclude=exclude)
+            for path in {*wanted, *(set(protect or ()) & set(paths))}:
+                if (everything / path).is_file():
+                    (target / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(everything / path, target / path)
 
     def _get(self, path: str) -> tarfile.TarFile:
         def fetch() -> tarfile.TarFile:

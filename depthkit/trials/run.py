@@ -102,6 +102,8 @@ def trial_config(
             model_name=spec.model_name,
             model_api_key_name=spec.api_key_env,
             override_timeout_sec=agent_seconds,
+            # The trajectory is written on this side; a container's file of that name stays there.
+            include_logs=["recording.cast"],
             kwargs=options,
         ),
         environment=(

@@ -231,3 +231,12 @@ def test_what_is_kept_names_no_folder_of_this_machine(
         if path.is_file():
             assert str(tmp_path).encode() not in path.read_bytes(), path
     assert Run.model_validate_json((played.folder / "run.json").read_text()) == played.run
+
+
+def test_an_agent_cannot_rewrite_what_is_recorded_of_it(play: Callable[..., Played]) -> None:
+    forged = "for f in trajectory.json turns.jsonl extra; do echo forged > /logs/agent/$f; done"
+    played = play([WRITE, reply(forged), LOOK], cap=3)
+    assert len(played.turns) == 3
+    trajectory = json.loads((played.folder / "agent" / "trajectory.json").read_text())
+    assert [step["source"] for step in trajectory["steps"]] == ["user", "agent", "agent", "agent"]
+    assert not (played.folder / "agent" / "extra").exists()
