@@ -89,7 +89,9 @@ def test_a_notebook_has_one_parameters_cell_and_no_outputs(path: Path):
 
 
 def test_make_alone_lists_every_target():
-    listing = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # Under `make test` this make is a sub-make, which would say that it enters a directory.
+    command = ["make", "--no-print-directory"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {line.split()[1] for line in listing.splitlines()} == make_targets()
 
 
