@@ -37,7 +37,7 @@ def measure(
     """Run what is missing of the protocol over these tasks, appending to a corpus.
 
     Args:
-        task_dirs: Harbor task directories, single-instruction.
+        task_dirs: Harbor task directories.
         corpus_dir: The corpus; made if there is none.
         models: Names of the model set in order; by default the corpus' own.
         scope: Free runs only, capped runs only, or both.
@@ -50,12 +50,6 @@ def measure(
         DepthkitError: For anything about the input that can be said before a run starts.
     """
     tasks = load_tasks(task_dirs)
-    for task in tasks:
-        if task.record.k > 1:
-            raise DepthkitError(
-                f"{task.path}/task.toml: [[steps]] gives {task.record.k} segments; this version "
-                "measures single-instruction tasks only."
-            )
     corpus = Corpus.open_or_create(corpus_dir, models=tuple(models))
     names = tuple(models) or corpus.models
     if not names:

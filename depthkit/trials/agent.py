@@ -1,14 +1,18 @@
-"""terminus-2 under a turn cap (Sections 2 and 3.1, Appendix B).
+"""terminus-2 under a turn cap, over all segments of a task (Sections 2 and 3.1, Appendix B).
 
 The loop, the prompts, the terminal and the parser are Harbor's. Added here: the cap stated in
-the instruction, one turn for one reply whatever its fate, and a record of every turn. The private
-parts this leans on are pinned by ``tests/integration/test_terminus_conformance.py``.
+the instruction, one turn for one reply whatever its fate, segments delivered one at a time in one
+conversation, and a record of every turn. The private parts this leans on are pinned by
+``tests/integration/test_terminus_conformance.py``.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, override
 
 from harbor.agents.terminus_2.terminus_2 import Command, Terminus2, Terminus2Options
@@ -17,9 +21,10 @@ from harbor.environments.base import BaseEnvironment
 from harbor.llms.base import BaseLLM, LLMResponse
 from harbor.llms.chat import Chat
 from harbor.models.agent.context import AgentContext
+from harbor.models.trajectories import Step
 from pydantic import Field
 
-from depthkit.protocol import CEILING, cap_statement
+from depthkit.protocol import CEILING, next_part, opening
 from depthkit.trials.llm import ModelEndpoint
 
 TURNS_FILE = "turns.jsonl"
@@ -29,8 +34,8 @@ METADATA_KEY = "depthkit"
 """Key of our facts in Harbor's ``agent_result.metadata``."""
 
 type End = Literal["submitted", "turns_used", "terminal_broken", "error"]
-"""How the agent's loop ended; ``error`` covers a time limit, a model error and a dead container,
-which the trial's own result tells apart."""
+"""How a segment ended; ``error`` covers a time limit, a model error and a dead container, which
+the trial's own result tells apart."""
 
 _CUT = (
     "The reply was cut off at the model's output limit, so none of its commands were run. "
@@ -38,26 +43,53 @@ _CUT = (
 )
 
 
+@dataclass(frozen=True)
+class _Totals:
+    """Totals of the conversation that were given to Harbor already."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    cost: float = 0.0
+    requests: int = 0
+    summaries: int = 0
+    turns: int = 0
+
+
+class RunOverError(Exception):
+    """The run ended in an earlier segment; Harbor is told so instead of being given a next one."""
+
+
 class CappedTerminus2Options(Terminus2Options):
-    """Options of terminus-2 and the cap."""
+    """Options of terminus-2, the cap, and the number of segments."""
 
     cap: int | None = Field(default=None, ge=1, description="Stated turn cap; none by default.")
     ceiling: int = Field(default=CEILING, ge=1, description="Turns at most when none is stated.")
+    segments: int = Field(default=1, ge=1, description="Number of segments of the task.")
 
 
 class CappedTerminus2(Terminus2):
-    """terminus-2 that states a cap, stops after turn T, and counts every reply as one turn."""
+    """terminus-2 that states a cap, stops after turn T, and counts every reply as one turn.
 
+    A task of several segments is one conversation: :meth:`run` takes the first segment,
+    :meth:`resume` each later one. The caller says when the run is over (:meth:`end_run`).
+    """
+
+    capabilities = Terminus2.capabilities.model_copy(update={"resume": True})
     options_model = CappedTerminus2Options
     options: CappedTerminus2Options
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["suppress_max_turns_warning"] = True
         super().__init__(*args, **kwargs)
-        self._max_episodes = self.options.cap or self.options.ceiling
+        self._limit = self.options.cap or self.options.ceiling
         self._turns: list[dict[str, Any]] = []
-        self._confirmed = False
+        self._segment = 1
+        self._instructions: list[str] = []
         self._summaries_seen = 0
+        self._reported = _Totals()
+        self._confirmed = False
+        self._over = False
         self._end: End = "error"
 
     @override
@@ -90,14 +122,79 @@ class CappedTerminus2(Terminus2):
         )
         return self._endpoint
 
+    # --- segments ---
+
+    @property
+    def segment_unfinished(self) -> bool:
+        """Whether the current segment, with others after it, ended without being marked complete.
+
+        Its checks then have nothing to say (DESIGN.md, "What a turn is").
+        """
+        return self._segment < self.options.segments and not self._confirmed
+
+    def end_run(self) -> None:
+        """Let no further segment start."""
+        self._over = True
+
     @override
     async def run(
         self, instruction: str, environment: BaseEnvironment, context: AgentContext
     ) -> None:
-        cap = self.options.cap
-        stated = f"{instruction.rstrip()}\n\n{cap_statement(cap)}\n" if cap else instruction
+        self._instructions = [instruction]
+        self._max_episodes = self._limit
+        first = opening(instruction, cap=self.options.cap, k=self.options.segments)
+        await self._play(super().run(first, environment, context), context)
+
+    @override
+    async def resume(
+        self,
+        instruction: str,
+        environment: BaseEnvironment,
+        context: AgentContext,
+    ) -> None:
+        if self._over or len(self._turns) >= self._limit:
+            raise RunOverError(f"the run ended in segment {self._segment}")
+        self._segment += 1
+        self._instructions.append(instruction)
+        self._max_episodes = self._limit - len(self._turns)
+        self._pending_completion = self._confirmed = False
+        self._end = "error"
+        await self._play(self._continue(context), context)
+
+    async def _continue(self, context: AgentContext) -> None:
+        if self._session is None or self._chat is None:
+            raise RuntimeError("a segment cannot come before the first one")
+        message = next_part(
+            self._instructions[-1],
+            part=self._segment,
+            k=self.options.segments,
+            turns=len(self._turns),
+            cap=self.options.cap,
+            screen=await self._session.capture_pane(),
+        )
+        self._context = context
+        self._trajectory_steps.append(
+            Step(
+                step_id=len(self._trajectory_steps) + 1,
+                timestamp=datetime.now(UTC).isoformat(),
+                source="user",
+                message=message,
+            )
+        )
+        # A summary must hold every instruction given so far, not the current one alone.
+        everything = "\n\n".join(
+            f"Part {number} of {self.options.segments}:\n{text}"
+            for number, text in enumerate(self._instructions, start=1)
+        )
         try:
-            await super().run(stated, environment, context)
+            await self._run_agent_loop(message, self._chat, everything)
+        finally:
+            self._dump_trajectory()
+
+    async def _play(self, segment: Coroutine[Any, Any, None], context: AgentContext) -> None:
+        """Run one segment to its end and write down how it ended, whatever happens."""
+        try:
+            await segment
             self._end = self._how_it_ended()
         except Exception as error:
             # A terminal that broke under the agent's hands is a result, not a fault of ours;
@@ -107,12 +204,40 @@ class CappedTerminus2(Terminus2):
             self.logger.warning("The terminal broke: %s", error)
             self._end = "terminal_broken"
         finally:
-            context.metadata = {**(context.metadata or {}), METADATA_KEY: self.facts()}
+            self._fill(context)
+
+    def _fill(self, context: AgentContext) -> None:
+        """Give Harbor this segment's own share of the conversation's totals."""
+        if self._chat is None:
+            return
+        sub = self._subagent_metrics
+        now = _Totals(
+            self._chat.total_input_tokens + sub.total_prompt_tokens,
+            self._chat.total_cache_tokens + sub.total_cached_tokens,
+            self._chat.total_output_tokens + sub.total_completion_tokens,
+            self._chat.total_cost + sub.total_cost_usd,
+            len(self._api_request_times),
+            self._summarization_count,
+            len(self._turns),
+        )
+        before, self._reported = self._reported, now
+        cost = now.cost - before.cost
+        context.n_input_tokens = now.input - before.input
+        context.n_cache_tokens = now.cached - before.cached
+        context.n_output_tokens = now.output - before.output
+        context.cost_usd = cost if cost > 0 else None
+        context.metadata = {
+            **(context.metadata or {}),
+            "n_episodes": now.turns - before.turns,
+            "api_request_times_msec": self._api_request_times[before.requests :],
+            "summarization_count": now.summaries - before.summaries,
+            METADATA_KEY: self.facts(),
+        }
 
     def _how_it_ended(self) -> End:
         if self._confirmed:
             return "submitted"
-        return "turns_used" if len(self._turns) >= self._max_episodes else "terminal_broken"
+        return "turns_used" if len(self._turns) >= self._limit else "terminal_broken"
 
     async def _session_alive(self) -> bool:
         """Whether tmux still answers.
@@ -123,12 +248,13 @@ class CappedTerminus2(Terminus2):
         return self._session is not None and await self._session.is_session_alive()
 
     def facts(self) -> dict[str, Any]:
-        """What this run says of itself: turns, how it ended, first claim, context at the end."""
+        """What this run says of itself up to now; ``end`` is that of the current segment."""
         claims = [turn["turn"] for turn in self._turns if turn["completion_claim"]]
         last = self._turns[-1] if self._turns else {}
         seen = [last.get("input_tokens"), last.get("output_tokens")]
         return {
             "cap": self.options.cap,
+            "segment": self._segment,
             "turns": len(self._turns),
             "end": self._end,
             "first_claim_turn": claims[0] if claims else None,
@@ -169,12 +295,12 @@ class CappedTerminus2(Terminus2):
             commands, complete, feedback = [], False, f"ERROR: {_CUT}"
         parse_error = "ERROR:" in feedback
         claim = complete and not parse_error
-        self._confirmed = claim and self._pending_completion
+        self._confirmed = claim and (self._pending_completion or not self._is_last)
         usage = reply.usage
         self._turns.append(
             {
                 "turn": len(self._turns) + 1,
-                "segment": 1,
+                "segment": self._segment,
                 "commands": None if parse_error else len(commands),
                 "model_seconds": round(time.monotonic() - started, 3),
                 "terminal_seconds": 0.0,
@@ -194,12 +320,19 @@ class CappedTerminus2(Terminus2):
             self._record_turn()
         return commands, complete, feedback, analysis, plan, reply
 
+    @property
+    def _is_last(self) -> bool:
+        return self._segment == self.options.segments
+
     @override
     async def _execute_commands(
         self, commands: list[Command], session: TmuxSession
     ) -> tuple[bool, str]:
         started = time.monotonic()
         turn = self._turns[-1]
+        if not self._is_last:
+            # Confirmation would cost a turn in every segment; only the last one asks for it.
+            self._pending_completion = True
         try:
             timed_out, output = await super()._execute_commands(commands, session)
             turn["observation_bytes"] = len(output.encode())

@@ -11,27 +11,27 @@ import os
 import re
 import secrets
 import shutil
-from datetime import datetime
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.trials import engine
-from depthkit.trials.verdict import Judgement, judge
+from depthkit.trials.verdict import SegmentRecord, judge, reward_of
 
 if TYPE_CHECKING:
     from harbor.models.trial.config import TrialConfig
-    from harbor.models.trial.result import TrialResult
+    from harbor.models.trial.result import StepResult, TrialResult
     from harbor.trial.trial import Trial
 
     from depthkit.tasks import LoadedTask
     from depthkit.trials.models import ModelSpec
 
-AGENT_SECONDS = 30 * 60
-"""Time limit of a single-instruction task, in place of the one its data set sets (Appendix B)."""
+SEGMENT_SECONDS = 30 * 60
+"""Time limit of a segment, in place of the one its data set sets (Appendix B)."""
 
 RUN_FILE = "run.json"
 """The record, written beside what Harbor wrote before the run enters the corpus."""
@@ -42,6 +42,11 @@ ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"
 # Harbor and LiteLLM would otherwise ask the network when they are imported.
 os.environ.setdefault("HARBOR_TELEMETRY", "0")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def time_limit(k: int) -> int:
+    """Seconds a task of ``k`` segments has in all: 3, 2.5 and 1.5 hours for six, five and three."""
+    return k * SEGMENT_SECONDS
 
 
 def new_run_id(task_id: str, planned: Planned) -> str:
@@ -76,7 +81,7 @@ def trial_config(
     base_url: str | None,
     run_id: str,
     trials_dir: Path,
-    agent_seconds: float = AGENT_SECONDS,
+    segment_seconds: float = SEGMENT_SECONDS,
     record: bool = True,
 ) -> TrialConfig:
     """Harbor's configuration of one run; the arguments are those of :func:`run_trial`."""
@@ -91,6 +96,7 @@ def trial_config(
     options = {
         **spec.agent_kwargs(base_url),
         "cap": planned.cap,
+        "segments": task.record.k,
         "record_terminal_session": record,
     }
     return TrialConfig(
@@ -101,7 +107,8 @@ def trial_config(
             import_path=AGENT,
             model_name=spec.model_name,
             model_api_key_name=spec.api_key_env,
-            override_timeout_sec=agent_seconds,
+            override_timeout_sec=segment_seconds,
+            resume_trajectory=task.record.k > 1,
             # The trajectory is written on this side; a container's file of that name stays there.
             include_logs=["recording.cast"],
             kwargs=options,
@@ -121,18 +128,18 @@ async def run_trial(
     *,
     trials_dir: Path,
     base_url: str | None = None,
-    agent_seconds: float = AGENT_SECONDS,
+    segment_seconds: float = SEGMENT_SECONDS,
     record: bool = True,
 ) -> Run:
     """Run one trial and write its files to ``trials_dir/RUN_ID``.
 
     Args:
-        task: A single-instruction task.
+        task: The task; its segments are played in one conversation and one container.
         planned: Model, cap, attempt and purpose.
         spec: The model; its name is ``planned.model``.
         trials_dir: Folder for the trial's own folder.
         base_url: Endpoint in place of the model's own; needed for a scripted one.
-        agent_seconds: Time limit of the agent.
+        segment_seconds: Time limit of the agent in each segment.
         record: Whether to record the terminal.
 
     Returns:
@@ -149,23 +156,53 @@ async def run_trial(
         base_url=base_url,
         run_id=run_id,
         trials_dir=trials_dir,
-        agent_seconds=agent_seconds,
+        segment_seconds=segment_seconds,
         record=record,
     )
     trial = await Trial.create(config)
+    if task.record.k > 1:
+        _end_at_first_failure(trial)
     result = await trial.run()
     run = _record(task, planned, spec, trial, result)
-    _keep(trials_dir / run_id, run, task.path)
+    _keep(trials_dir / run_id, run, task.path, result)
     return run
+
+
+def _end_at_first_failure(trial: Trial) -> None:
+    """Start no segment after one that failed, and verify none that was left unfinished."""
+    from harbor.trial.hooks import TrialEvent, TrialHookEvent
+
+    from depthkit.trials.agent import CappedTerminus2
+
+    agent = trial.agent
+    if not isinstance(agent, CappedTerminus2):
+        raise TypeError(f"a task of several segments needs {AGENT}")
+
+    def end() -> None:
+        agent.end_run()
+        trial.config.verifier.disable = True
+
+    async def before(event: TrialHookEvent) -> None:
+        steps = event.result.step_results or []
+        verified = [step.verifier_result for step in steps[:-1]]
+        if not all((reward_of(v.rewards if v else None) or 0) >= 1 for v in verified):
+            end()
+
+    async def after(event: TrialHookEvent) -> None:  # noqa: ARG001 - Harbor's signature
+        if agent.segment_unfinished:
+            end()
+
+    trial.add_hook(TrialEvent.AGENT_START, before)
+    trial.add_hook(TrialEvent.AGENT_END, after)
 
 
 def _record(
     task: LoadedTask, planned: Planned, spec: ModelSpec, trial: Trial, result: TrialResult
 ) -> Run:
-    facts = _facts(result)
-    judgement = _judge(result, facts, spec)
-    agent = result.agent_result
-    phase = result.agent_execution
+    segments = _segments(result, spec)
+    judgement = judge(segments, k=task.record.k)
+    facts = next((part.facts for part in reversed(segments) if part.facts), {})
+    input_tokens, cached_tokens, output_tokens, cost = result.compute_token_cost_totals()
     image = getattr(trial.agent_environment, "image_id", None)
     return Run(
         run_id=result.trial_name,
@@ -177,17 +214,17 @@ def _record(
         purpose=planned.purpose,
         verdict=judgement.verdict,
         stop=judgement.stop,
-        stop_segment=1,
-        segments_passed=None if judgement.verdict == "none" else int(judgement.verdict == "passed"),
+        stop_segment=judgement.stop_segment,
+        segments_passed=judgement.segments_passed,
         reward=judgement.reward,
         turns=facts.get("turns"),
         first_claim_turn=facts.get("first_claim_turn"),
-        agent_minutes=_minutes(phase.started_at, phase.finished_at) if phase else None,
+        agent_minutes=_agent_minutes(result),
         context_tokens=facts.get("context_tokens"),
-        input_tokens=agent.n_input_tokens if agent else None,
-        cached_tokens=agent.n_cache_tokens if agent else None,
-        output_tokens=agent.n_output_tokens if agent else None,
-        cost_usd=agent.cost_usd if agent else None,
+        input_tokens=input_tokens,
+        cached_tokens=cached_tokens,
+        output_tokens=output_tokens,
+        cost_usd=cost,
         started=result.started_at,
         harness_digest=harness_digest(),
         task_digest=task.record.digest,
@@ -197,20 +234,41 @@ def _record(
     )
 
 
-def _facts(result: TrialResult) -> dict[str, Any]:
-    metadata = (result.agent_result.metadata if result.agent_result else None) or {}
-    facts = metadata.get("depthkit", {})
-    return facts if isinstance(facts, dict) else {}
+type _Part = TrialResult | StepResult
 
 
-def _judge(result: TrialResult, facts: dict[str, Any], spec: ModelSpec) -> Judgement:
-    error = result.exception_info
-    return judge(
-        rewards=result.verifier_result.rewards if result.verifier_result else None,
-        error=error.exception_type if error else None,
-        error_message=_redacted(error.exception_message, spec) if error else None,
-        facts=facts,
-    )
+def _parts(result: TrialResult) -> Sequence[_Part]:
+    """The segments that were started; Harbor keeps a single one in the trial's own fields."""
+    return result.step_results or [result]
+
+
+def _segments(result: TrialResult, spec: ModelSpec) -> list[SegmentRecord]:
+    """What Harbor recorded of each segment; an error of the trial is one of its last segment."""
+    records = []
+    for part in _parts(result):
+        last = part is _parts(result)[-1]
+        error = part.exception_info or (result.exception_info if last else None)
+        agent, verifier = part.agent_result, part.verifier_result
+        records.append(
+            SegmentRecord(
+                rewards=verifier.rewards if verifier else None,
+                error=error.exception_type if error else None,
+                message=_redacted(error.exception_message, spec) if error else None,
+                facts=(agent.metadata or {}).get("depthkit", {}) if agent else {},
+            )
+        )
+    return records
+
+
+def _agent_minutes(result: TrialResult) -> float | None:
+    """Wall time of the agent in all segments."""
+    phases = [part.agent_execution for part in _parts(result)]
+    spans = [
+        (phase.finished_at - phase.started_at).total_seconds()
+        for phase in phases
+        if phase and phase.started_at and phase.finished_at
+    ]
+    return round(sum(spans) / 60, 4) if spans else None
 
 
 def _redacted(text: str, spec: ModelSpec) -> str:
@@ -219,17 +277,22 @@ def _redacted(text: str, spec: ModelSpec) -> str:
     return text.replace(key, "***") if key else text
 
 
-def _minutes(started: datetime | None, finished: datetime | None) -> float | None:
-    if started is None or finished is None:
-        return None
-    return round((finished - started).total_seconds() / 60, 4)
+def _keep(trial_dir: Path, run: Run, task_dir: Path, result: TrialResult) -> None:
+    """Leave what the corpus keeps: no copies of the set-up or the recording, no host's paths.
 
-
-def _keep(trial_dir: Path, run: Run, task_dir: Path) -> None:
-    """Leave what the corpus keeps: no copies of the set-up or the recording, no host's paths."""
+    The conversation is one, so its files stand in ``agent/`` whatever the number of segments;
+    Harbor has left a copy with each segment, the last one whole.
+    """
+    copies = [trial_dir / "steps" / step.step_name / "agent" for step in result.step_results or []]
+    for copy in reversed(copies):
+        if not any((trial_dir / "agent").glob("*")) and any(copy.glob("*")):
+            shutil.rmtree(trial_dir / "agent", ignore_errors=True)
+            copy.rename(trial_dir / "agent")
+        shutil.rmtree(copy, ignore_errors=True)
     for name in ("config.json", "lock.json", "agent/terminus_2.pane"):
         (trial_dir / name).unlink(missing_ok=True)
-    shutil.rmtree(trial_dir / "artifacts", ignore_errors=True)
+    for artifacts in (trial_dir / "artifacts", *trial_dir.glob("steps/*/artifacts")):
+        shutil.rmtree(artifacts, ignore_errors=True)
     for name in ("result.json", "trial.log", "exception.txt"):
         path = trial_dir / name
         if path.is_file():

@@ -1,28 +1,57 @@
 """From what Harbor recorded of a trial to a verdict and a stop: read off, never guessed.
 
-Pure: the records go in, the judgement comes out.
+Pure: the records go in, the judgement comes out. A single-instruction task is a task of one
+segment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from depthkit.model import Stop, Verdict
 
 TIME_LIMIT_ERROR = "AgentTimeoutError"
+RUN_OVER_ERROR = "RunOverError"
 MODEL_ERRORS = frozenset({"ModelCallError", "ContextLengthExceededError"})
 CANCELLED = "CancelledError"
 
 
 @dataclass(frozen=True)
+class SegmentRecord:
+    """What Harbor recorded of one segment.
+
+    Attributes:
+        rewards: What the verifier gave; ``None`` if it did not run or gave nothing.
+        error: Class name of the error that ended the segment; ``None`` if there was none.
+        message: Its message.
+        facts: What the agent said of itself (:meth:`CappedTerminus2.facts`).
+    """
+
+    rewards: Mapping[str, float] | None = None
+    error: str | None = None
+    message: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Judgement:
-    """Verdict and stop of a run, the reward behind it, and one line on what is missing."""
+    """Verdict and stop of a run.
+
+    Attributes:
+        reward: 1 for a pass; below it the verifier's number in a task of one segment, the
+            fraction of segments passed in a task of several. ``None`` without a verdict.
+        stop_segment: Segment in which the run ended.
+        segments_passed: Segments whose checks passed; ``None`` without a verdict.
+        detail: One line on what is missing.
+    """
 
     verdict: Verdict
     stop: Stop
     reward: float | None = None
+    stop_segment: int | None = None
+    segments_passed: int | None = None
     detail: str | None = None
 
 
@@ -34,36 +63,57 @@ def reward_of(rewards: Mapping[str, float] | None) -> float | None:
     return float(min(rewards.values())) if rewards else None
 
 
-def judge(
-    *,
-    rewards: Mapping[str, float] | None,
-    error: str | None,
-    error_message: str | None,
-    facts: Mapping[str, Any],
-) -> Judgement:
-    """Judge one single-instruction trial.
+def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
+    """Judge one trial.
+
+    An earlier segment counts only if it was marked complete; the last one is judged by the state
+    it was left in. A segment marked complete in the last turn of the cap counts as passed, but the
+    run fails, since the parts after it were not finished.
 
     Args:
-        rewards: What the verifier gave, ``None`` if it did not run or gave nothing.
-        error: Class name of the error that ended the trial, ``None`` if there was none.
-        error_message: Its message.
-        facts: What the agent said of itself (:meth:`CappedTerminus2.facts`).
+        segments: The segments that were started, in order.
+        k: Number of segments of the task.
 
     Returns:
         Judgement: ``none`` with the reason where there is no valid verdict.
     """
-    reward = reward_of(rewards)
-    line = " ".join(f"{error}: {error_message or ''}".split())[:500] if error else None
-    if error is not None and error != TIME_LIMIT_ERROR:
-        if error in MODEL_ERRORS:
-            return Judgement("none", "model_error", None, line)
-        if error == CANCELLED:
-            return Judgement("none", "cancelled", None, line)
-        return Judgement("none", "infrastructure", None, line)
-    if reward is None:
-        return Judgement("none", "infrastructure", None, line or "the verifier gave no reward")
-    verdict: Verdict = "passed" if reward >= 1 else "failed"
-    return Judgement(verdict, "time_limit" if error else _stop(facts), reward)
+    started = [segment for segment in segments if segment.error != RUN_OVER_ERROR]
+    passed = 0
+    for number, segment in enumerate(started, start=1):
+        if segment.error is not None and segment.error != TIME_LIMIT_ERROR:
+            return _no_result(segment, number)
+        stop: Stop = "time_limit" if segment.error else _stop(segment.facts)
+        marked = stop == "submitted"
+        if number < k and not marked:
+            return _failed(stop, number, passed, k)
+        reward = reward_of(segment.rewards)
+        if reward is None:
+            return _no_result(segment, number)
+        if reward < 1:
+            return _failed(stop, number, passed, k, reward)
+        passed += 1
+        if number == k:
+            return Judgement("passed", stop, 1.0, number, passed)
+    if not started:
+        return _no_result(SegmentRecord(), 1)
+    # The last segment that was started passed, and there was no turn left for the next one.
+    capped = started[-1].facts.get("cap") is not None
+    return _failed("turn_cap" if capped else "turn_ceiling", len(started), passed, k)
+
+
+def _failed(stop: Stop, segment: int, passed: int, k: int, reward: float = 0.0) -> Judgement:
+    return Judgement("failed", stop, reward if k == 1 else passed / k, segment, passed)
+
+
+def _no_result(segment: SegmentRecord, number: int) -> Judgement:
+    error = segment.error
+    stop: Stop = "infrastructure"
+    if error in MODEL_ERRORS:
+        stop = "model_error"
+    elif error == CANCELLED:
+        stop = "cancelled"
+    line = f"{error}: {segment.message or ''}" if error else "the verifier gave no reward"
+    return Judgement("none", stop, None, number, None, " ".join(line.split())[:500])
 
 
 def _stop(facts: Mapping[str, Any]) -> Stop:

@@ -167,7 +167,7 @@ def test_replies_cut_for_ever_use_up_the_cap_and_no_more(play: Callable[..., Pla
 
 
 def test_a_time_limit_is_a_result_and_can_pass(play: Callable[..., Played]) -> None:
-    run = play([WRITE, reply("sleep 60", wait=60)], agent_seconds=4).run
+    run = play([WRITE, reply("sleep 60", wait=60)], segment_seconds=4).run
     assert (run.verdict, run.stop, run.turns) == ("passed", "time_limit", 2)
     assert run.agent_minutes == pytest.approx(4 / 60, abs=0.03)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from depthkit.trials.verdict import judge, reward_of
+from depthkit.trials.verdict import SegmentRecord, judge, reward_of
 
 SUBMITTED = {"end": "submitted", "cap": None}
 
@@ -39,7 +39,7 @@ def test_verdict_and_stop(
     facts: dict[str, Any],
     expected: tuple[str, str],
 ) -> None:
-    judgement = judge(rewards=rewards, error=error, error_message="why", facts=facts)
+    judgement = judge([SegmentRecord(rewards, error, "why", facts)], k=1)
     assert (judgement.verdict, judgement.stop) == expected
     assert (judgement.reward is None) == (judgement.verdict == "none")
     if judgement.verdict == "none":
@@ -48,10 +48,55 @@ def test_verdict_and_stop(
 
 def test_an_end_that_nobody_recorded_is_not_guessed() -> None:
     with pytest.raises(ValueError, match="ended without an error"):
-        judge(rewards={"reward": 1.0}, error=None, error_message=None, facts={})
+        judge([SegmentRecord({"reward": 1.0})], k=1)
 
 
 def test_every_reward_must_be_full() -> None:
     assert reward_of({"a": 1.0, "b": 0.5}) == 0.5
     assert reward_of({}) is None
     assert reward_of(None) is None
+
+
+FULL, ZERO = {"reward": 1.0}, {"reward": 0.0}
+DONE = SegmentRecord(FULL, facts={"end": "submitted", "cap": 5})
+OVER = SegmentRecord(None, "RunOverError", "the run ended")
+
+
+@pytest.mark.parametrize(
+    ("segments", "verdict", "stop", "segment", "passed"),
+    [
+        ([DONE, DONE, DONE], "passed", "submitted", 3, 3),
+        # The last segment is judged by its state, marked complete or not.
+        (
+            [DONE, DONE, SegmentRecord(FULL, facts={"end": "turns_used", "cap": 5})],
+            *("passed", "turn_cap", 3, 3),
+        ),
+        ([DONE, SegmentRecord(ZERO, facts=DONE.facts), OVER], "failed", "submitted", 2, 1),
+        # Left unfinished, an earlier segment fails whatever its checks would say.
+        (
+            [DONE, SegmentRecord(FULL, facts={"end": "turns_used", "cap": 5}), OVER],
+            *("failed", "turn_cap", 2, 1),
+        ),
+        ([SegmentRecord(FULL, "AgentTimeoutError")], "failed", "time_limit", 1, 0),
+        (
+            [DONE, SegmentRecord(None, facts={"end": "terminal_broken"})],
+            "failed",
+            "terminal_broken",
+            2,
+            1,
+        ),
+        # Marked complete in the last turn: it counts, but the run fails.
+        ([DONE, DONE, OVER], "failed", "turn_cap", 2, 2),
+        ([DONE, SegmentRecord(FULL, "ModelCallError")], "none", "model_error", 2, None),
+        ([DONE, SegmentRecord(None, facts=DONE.facts)], "none", "infrastructure", 2, None),
+        ([OVER], "none", "infrastructure", 1, None),
+    ],
+)
+def test_segments_are_judged_in_order_up_to_the_first_that_ends_the_run(
+    segments: list[SegmentRecord], verdict: str, stop: str, segment: int, passed: int | None
+) -> None:
+    judgement = judge(segments, k=3)
+    assert (judgement.verdict, judgement.stop) == (verdict, stop)
+    assert (judgement.stop_segment, judgement.segments_passed) == (segment, passed)
+    if passed is not None:
+        assert judgement.reward == pytest.approx(passed / 3)
