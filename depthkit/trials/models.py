@@ -2,8 +2,8 @@
 
 Bundled entries are in ``models.toml`` beside this module; a person's own file is laid over them.
 A key is only ever named by its environment variable, never held here. The measuring set is that
-of Section 3.1 of the Depth paper; prices are those of its Appendix B, serving providers those of
-Appendix I.
+of Section 3.1 of the Depth paper, the evaluated models those of Section 4.5; prices are those of
+its Appendix B, serving providers and efforts those of Appendix I and Table 2.
 """
 
 from __future__ import annotations
@@ -23,8 +23,21 @@ from depthkit.trials.scripted.policies import POLICIES
 MEASURING_SET: tuple[str, ...] = ("deepseek-v4.1-flash", "glm-5.3-flash")
 """The paper's measuring set, in order; the first one also makes the free runs."""
 
+EVALUATED: tuple[str, ...] = (
+    "claude-sonnet-5.5",
+    "gpt-6.1-sol",
+    "gpt-6-luna",
+    "deepseek-v4.1-flash",
+    "mimo-v2.6-flash",
+    "glm-5.3-flash",
+)
+"""The six models of Table 2, in its order."""
+
 MODELS_FILE = "models.toml"
 """Name of a person's own registry in the working directory."""
+
+NO_KEY = "no-key"
+"""Sent in place of a key to an endpoint that has an address of its own and names no key."""
 
 _BUNDLED = Path(__file__).with_name(MODELS_FILE)
 _UNREPEATED = frozenset({"api_key_env", "base_url"})  # a wrong value may be or hold a key
@@ -60,6 +73,13 @@ class ModelSpec(BaseModel):
     reasoning_effort: Effort | None = Field(
         default=None,
         description="one of none, minimal, low, medium, high, xhigh, max and default",
+    )
+    effort_reported: str | None = Field(
+        default=None,
+        description='a level as a paper prints it, such as "high", or "-" for not configurable',
+    )
+    endpoint_reported: str | None = Field(
+        default=None, description='the endpoint that a paper names, such as "OpenRouter"'
     )
     providers: list[str] | None = Field(
         default=None,
@@ -105,12 +125,46 @@ class ModelSpec(BaseModel):
         if self.policy is not None:
             return f"openai/{self.policy}"
         if self.litellm is None:
+            address = "" if self.endpoint_reported in (None, "OpenRouter") else " and base_url"
+            where = f" (the paper calls it through {self.endpoint_reported})" if address else ""
             raise DepthkitError(
-                f"{MODELS_FILE}: [{json.dumps(self.name)}] litellm is not set; give the id that "
-                f"LiteLLM calls it by in a {MODELS_FILE} in the working directory, such as "
-                'litellm = "openrouter/z-ai/glm-5.3-flash".'
+                f"{MODELS_FILE}: [{json.dumps(self.name)}] litellm is not set{where}; give the id "
+                f"that LiteLLM calls it by{address} in a {MODELS_FILE} in the working directory, "
+                'such as litellm = "openrouter/z-ai/glm-5.3-flash".'
             )
         return self.litellm
+
+    @property
+    def endpoint(self) -> str:
+        """Who answers a call: the address, else the provider; ``-`` where neither is known."""
+        if self.policy is not None:
+            return "local, scripted"
+        if self.base_url is not None:
+            return self.base_url.partition("?")[0]
+        if self.litellm is not None:
+            return self.litellm.partition("/")[0]
+        return f"{self.endpoint_reported}, address not set" if self.endpoint_reported else "-"
+
+    def cost_usd(
+        self, input_tokens: int | None, cached_tokens: int | None, output_tokens: int | None
+    ) -> float | None:
+        """Cost of tokens by the registered prices, in US dollars; ``None`` where one is unknown.
+
+        Args:
+            input_tokens: All input tokens, cached ones among them.
+            cached_tokens: Those read from a cache; without a price of their own they cost the
+                full one, so that the result is never too low.
+            output_tokens: Tokens of the reply.
+        """
+        prices = self.input_usd_per_mtok, self.output_usd_per_mtok
+        if None in (*prices, input_tokens, output_tokens):
+            return None
+        full, written = prices
+        assert full is not None and written is not None
+        assert input_tokens is not None and output_tokens is not None
+        cached = cached_tokens or 0
+        cheap = full if self.cached_usd_per_mtok is None else self.cached_usd_per_mtok
+        return ((input_tokens - cached) * full + cached * cheap + output_tokens * written) / 1e6
 
     def check_ready(self, environ: Mapping[str, str]) -> None:
         """Say before any run starts what is missing to call this model.
@@ -148,15 +202,17 @@ class ModelSpec(BaseModel):
         if endpoint is not None:
             options["api_base"] = endpoint
         if self.providers:
+            # OpenRouter tries those of `order` one at a time, and without fallbacks no other.
             pin = {"order": list(self.providers), "allow_fallbacks": False}
             options["llm_call_kwargs"] = {"extra_body": {"provider": pin}}
         if self.reasoning_effort is not None:
             options["reasoning_effort"] = self.reasoning_effort
         if info := self._model_info():
             options["model_info"] = info
-        if self.policy is not None:
-            # A client wants some key; this one keeps a real key from going to the local server.
-            options["llm_kwargs"] = {"api_key": "scripted"}
+        if endpoint is not None and self.api_key_env is None:
+            # Clients want some key, and take OPENAI_API_KEY or the like where none is given: a
+            # real key would go to whatever answers at this address.
+            options["llm_kwargs"] = {"api_key": NO_KEY}
         return options
 
     def _model_info(self) -> dict[str, Any]:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
 import os
+import re
+import threading
+import tomllib
+import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from depthkit.errors import DepthkitError
-from depthkit.trials.models import MEASURING_SET, ModelSpec, load_models, select_models
+from depthkit.trials import models
+from depthkit.trials.models import (
+    EVALUATED,
+    MEASURING_SET,
+    NO_KEY,
+    ModelSpec,
+    load_models,
+    select_models,
+)
 from depthkit.trials.scripted.policies import POLICIES, Reply, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
 
@@ -41,10 +54,28 @@ def test_every_policy_is_registered_and_marked_as_scripted() -> None:
     assert scripted["scripted-merge"].model_name == "openai/scripted-merge"
 
 
-def test_an_id_that_is_not_printed_anywhere_is_asked_for_not_guessed() -> None:
-    (spec,) = select_models(["deepseek-v4.1-flash"])
-    with pytest.raises(DepthkitError, match=r'models\.toml: \["deepseek-v4\.1-flash"\] litellm is'):
+def test_the_six_evaluated_models_have_the_settings_of_the_paper() -> None:
+    specs = select_models(EVALUATED)
+    assert [s.effort_reported for s in specs] == ["high", "medium", "medium", "high", "-", "max"]
+    assert [s.reasoning_effort for s in specs] == [None, None, "medium", None, None, None]
+    assert [s.endpoint_reported for s in specs] == ["TokenRouter"] * 2 + ["OpenRouter"] * 4
+    providers = [["openai"], ["deepseek", "together", "wafer"], ["xiaomi"], ["fireworks"]]
+    assert [s.providers for s in specs] == [None, None, *providers]
+    priced = [s.name for s in specs if s.input_usd_per_mtok is not None]
+    assert priced == ["deepseek-v4.1-flash", "glm-5.3-flash"]
+    for spec in specs[2:]:
         spec.check_ready({"OPENROUTER_API_KEY": "x"})
+
+
+@pytest.mark.parametrize("name", ["gpt-6.1-sol", "claude-sonnet-5.5"])
+def test_an_id_and_an_address_that_nobody_prints_are_asked_for_not_guessed(name: str) -> None:
+    (spec,) = select_models([name])
+    with pytest.raises(DepthkitError) as caught:
+        spec.check_ready({"TOKENROUTER_API_KEY": "x"})
+    assert f'models.toml: ["{name}"] litellm is not set' in str(caught.value)
+    assert "through TokenRouter); give the id that LiteLLM calls it by and base_url" in str(
+        caught.value
+    )
 
 
 def test_a_missing_key_is_named_before_anything_runs() -> None:
@@ -62,7 +93,7 @@ def test_the_file_in_the_working_directory_is_laid_over_the_bundled_one(elsewher
     glm, mine = select_models(["glm-5.3-flash", "mine"])
     assert (glm.reasoning_effort, glm.input_usd_per_mtok) == ("high", 1)
     assert glm.output_usd_per_mtok == 0.50
-    assert mine.agent_kwargs() == {"api_base": "http://localhost:8000/v1"}
+    assert mine.agent_kwargs()["api_base"] == "http://localhost:8000/v1"
 
 
 def test_a_given_file_takes_the_place_of_the_one_in_the_working_directory(elsewhere: Path) -> None:
@@ -117,7 +148,9 @@ def test_a_key_written_in_place_of_its_variable_is_not_repeated(elsewhere: Path)
 def test_a_missing_file_and_an_unknown_name_are_explained(elsewhere: Path) -> None:
     with pytest.raises(DepthkitError, match=r"gone\.toml: No such file"):
         load_models(elsewhere / "gone.toml")
-    with pytest.raises(DepthkitError, match="'gpt' is not a known model; choose from deepseek-v4"):
+    with pytest.raises(
+        DepthkitError, match="'gpt' is not a known model; choose from claude-sonnet-5"
+    ):
         select_models(["gpt"])
     with pytest.raises(DepthkitError, match="named twice"):
         select_models(["scripted-step", "scripted-step"])
@@ -151,7 +184,10 @@ def terminus(spec: ModelSpec, base_url: str, logs: Path) -> Any:
     from harbor.agents.terminus_2.terminus_2 import Terminus2
 
     return Terminus2(
-        logs_dir=logs, model_name=spec.model_name, **spec.agent_kwargs(base_url=base_url)
+        logs_dir=logs,
+        model_name=spec.model_name,
+        model_api_key_name=spec.api_key_env,
+        **spec.agent_kwargs(base_url=base_url),
     )
 
 
@@ -185,4 +221,71 @@ def test_terminus_takes_the_options_and_calls_the_endpoint_with_them(
         assert sent["provider"] == {"order": ["one", "two"], "allow_fallbacks": False}
         assert sent["reasoning_effort"] == "low"
         assert "provider" not in server.requests[1]
-    assert agent._llm._llm_kwargs["api_key"] == "scripted"
+    assert agent._llm._llm_kwargs["api_key"] == NO_KEY
+
+
+def examples() -> dict[str, Any]:
+    """The tables that the header of the bundled file shows."""
+    header = Path(models.__file__).with_name("models.toml").read_text().split("\n\n")[0]
+    shown = re.findall(r"^#   (\[?[\"a-z].*)$", header, re.MULTILINE)
+    start = next(i for i, line in enumerate(shown) if line.startswith("["))
+    return tomllib.loads("\n".join(shown[start:]))
+
+
+class Recorder(http.server.BaseHTTPRequestHandler):
+    """Passes a request on to the scripted server and keeps what key it carried."""
+
+    upstream = ""
+    keys: ClassVar[list[str | None]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.keys.append(self.headers.get("Authorization"))
+        address = self.upstream + self.path.removeprefix("/v1")
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(address, body, headers)
+        with urllib.request.urlopen(request) as answer:
+            data = answer.read()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        """Nothing on the terminal."""
+
+
+@pytest.mark.parametrize("name", ["qwen3-vllm", "qwen3-llamacpp", "qwen3-ollama", "my-gateway"])
+def test_each_example_of_the_file_calls_its_endpoint_and_with_no_key_but_its_own(
+    name: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harbor.llms.chat import Chat
+
+    monkeypatch.setenv("OPENAI_API_KEY", "a-real-key")
+    monkeypatch.setenv("GATEWAY_API_KEY", "the-gateway-key")
+    table = examples()[name]
+    served = table["litellm"].removeprefix("openai/")
+    Recorder.keys.clear()
+    with ScriptedServer({served: fixed_replies([Reply("hello")])}) as server:
+        Recorder.upstream = server.base_url
+        with http.server.HTTPServer(("127.0.0.1", 0), Recorder) as front:
+            threading.Thread(target=front.serve_forever, daemon=True).start()
+            table["base_url"] = f"http://127.0.0.1:{front.server_port}/v1"
+            spec = ModelSpec(name=name, **table)
+            spec.check_ready(os.environ)
+            agent = terminus(spec, table["base_url"], elsewhere)
+            asyncio.run(agent._query_llm(Chat(agent._llm), "hi"))
+            front.shutdown()
+        assert server.requests[-1]["model"] == served
+    wanted = "the-gateway-key" if name == "my-gateway" else NO_KEY
+    assert Recorder.keys == [f"Bearer {wanted}"]
+
+
+def test_a_cost_counts_cached_tokens_apart_and_is_unknown_rather_than_zero() -> None:
+    prices = {"input_usd_per_mtok": 2.0, "output_usd_per_mtok": 8.0}
+    spec = ModelSpec(name="a", cached_usd_per_mtok=0.5, **prices)
+    assert spec.cost_usd(1000, 400, 100) == pytest.approx((600 * 2 + 400 * 0.5 + 800) / 1e6)
+    assert ModelSpec(name="a", **prices).cost_usd(1000, 400, 100) == pytest.approx(2800 / 1e6)
+    assert spec.cost_usd(None, None, 100) is None
+    assert ModelSpec(name="a", input_usd_per_mtok=2).cost_usd(1000, 0, 100) is None
