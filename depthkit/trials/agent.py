@@ -13,6 +13,7 @@ import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any, Literal, override
 
 from harbor.agents.terminus_2.terminus_2 import Command, Terminus2, Terminus2Options
@@ -22,6 +23,7 @@ from harbor.llms.base import BaseLLM, LLMResponse
 from harbor.llms.chat import Chat
 from harbor.models.agent.context import AgentContext
 from harbor.models.trajectories import Step
+from harbor.models.trial.paths import EnvironmentPaths
 from pydantic import Field
 
 from depthkit.protocol import CEILING, next_part, opening
@@ -29,6 +31,10 @@ from depthkit.trials.llm import ModelEndpoint
 
 TURNS_FILE = "turns.jsonl"
 """In the agent's log folder: one :class:`depthkit.model.Turn` a line, without the run's name."""
+
+RECORDING = PurePosixPath("/logs/recording/recording.cast")
+"""Where the terminal is recorded in the container: outside the agent's log folder, which Harbor
+empties before the first segment and fills from this side after each."""
 
 METADATA_KEY = "depthkit"
 """Key of our facts in Harbor's ``agent_result.metadata``."""
@@ -122,6 +128,34 @@ class CappedTerminus2(Terminus2):
         )
         return self._endpoint
 
+    @override
+    async def setup(self, environment: BaseEnvironment) -> None:
+        self._environment = environment
+        record = self.options.record_terminal_session
+        if record:
+            await environment.ensure_dirs([RECORDING.parent])
+        self._session = TmuxSession(
+            session_name=self.name(),
+            environment=environment,
+            logging_path=EnvironmentPaths.agent_dir / "terminus_2.pane",
+            local_asciinema_recording_path=None,
+            remote_asciinema_recording_path=RECORDING if record else None,
+            pane_width=self.options.tmux_pane_width,
+            pane_height=self.options.tmux_pane_height,
+            extra_env=self._extra_env,
+            user=environment.default_user,
+        )
+        await self._session.start()
+
+    async def _fetch_recording(self) -> None:
+        if self.options.record_terminal_session:
+            try:
+                await self._environment.download_file(
+                    str(RECORDING), self.logs_dir / RECORDING.name
+                )
+            except Exception as error:  # A run without its recording is still a run.
+                self.logger.warning("The recording could not be fetched: %s", error)
+
     # --- segments ---
 
     @property
@@ -195,6 +229,7 @@ class CappedTerminus2(Terminus2):
         """Run one segment to its end and write down how it ended, whatever happens."""
         try:
             await segment
+            self._endpoint.raise_if_silent()
             self._end = self._how_it_ended()
         except Exception as error:
             # A terminal that broke under the agent's hands is a result, not a fault of ours;
@@ -205,6 +240,7 @@ class CappedTerminus2(Terminus2):
             self._end = "terminal_broken"
         finally:
             self._fill(context)
+            await self._fetch_recording()
 
     def _fill(self, context: AgentContext) -> None:
         """Give Harbor this segment's own share of the conversation's totals."""
@@ -260,6 +296,7 @@ class CappedTerminus2(Terminus2):
             "first_claim_turn": claims[0] if claims else None,
             "parse_errors": sum(turn["parse_error"] for turn in self._turns),
             "context_tokens": None if None in seen else sum(value for value in seen if value),
+            "cost_usd": self._endpoint.cost_usd,
         }
 
     # --- one turn ---
@@ -307,7 +344,7 @@ class CappedTerminus2(Terminus2):
                 "input_tokens": usage.prompt_tokens if usage else None,
                 "cached_tokens": usage.cache_tokens if usage else None,
                 "output_tokens": usage.completion_tokens if usage else None,
-                "cost_usd": (usage.cost_usd or None) if usage else None,
+                "cost_usd": self._endpoint.reply_cost,
                 "observation_bytes": None,
                 "parse_error": parse_error,
                 "cut_reply": self._endpoint.cut,

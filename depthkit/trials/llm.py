@@ -1,25 +1,71 @@
-"""The model endpoint of a run: Harbor's LiteLLM client with three things made definite.
+"""The model endpoint of a run: Harbor's LiteLLM client with its edges made definite.
 
-A request is retried a bounded number of times and then fails with :class:`ModelCallError`; a
-reply cut at its length limit is a reply, with its tokens counted; and no request waits for ever.
+A request is retried a bounded number of times and then fails with :class:`ModelCallError`; no
+request waits for ever; a reply cut at its length limit is a reply, with its tokens counted; a
+refusal ends the run (:class:`RefusedError`); and each request is paid for (:mod:`.budget`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, override
 
 from harbor.llms.base import ContextLengthExceededError, LLMResponse, OutputLengthExceededError
 from harbor.llms.lite_llm import LiteLLM
 from harbor.models.metric import UsageInfo
 
-REQUEST_SECONDS = 600
-"""Longest time one request may take. Reasoning models are slow; LiteLLM's own limit is 100 min."""
+from depthkit.trials.budget import OUTPUT_TOKENS, PURSE, BudgetExceededError, Outlook, Price, Purse
 
-TRIES = 4
-"""Requests made for one reply before the run ends with a model error."""
+EMPTY_REPLIES = 3
+"""Replies, all of them empty, after which a run counts as refused (Appendix I: "returned empty
+responses and gave no valid result"). A run that is over before that without a word counts as
+refused too. An empty reply among others is a turn like any other that does not parse."""
 
-_PAUSES = (1.0, 4.0, 15.0)
+_MESSAGE_TOKENS = 16
+_REQUEST_TOKENS = 128
+"""Tokens that a chat template may add to a message, and to a request."""
+
+_UNSENT = ("ConnectError", "ConnectTimeout", "ClientConnectorError", "gaierror")
+"""Errors, by class, of a request that never left: it cannot have been billed."""
+
+_REFUSAL = re.compile(
+    r"content[ _-]?(policy|filter|management)|moderation|flagged|safety|refus(ed|al)"
+    r"|cyber[ _-]?(security|policy|risk)|usage polic",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a run tries to get one reply.
+
+    Attributes:
+        request_seconds: Longest time a request may take, from sending it to the reply's last byte.
+            Reasoning models are slow; LiteLLM's own limit is 100 minutes.
+        tries: Requests for one reply, at most.
+        first_pause: Seconds before the second one; each later pause is twice as long, and every
+            one is lengthened or shortened by up to a half by chance.
+        longest_pause: Bound of a pause, also of one the endpoint asks for with ``Retry-After``.
+    """
+
+    request_seconds: float = 600.0
+    tries: int = 6
+    first_pause: float = 1.0
+    longest_pause: float = 60.0
+
+    def pause(self, attempt: int, asked: float | None) -> float:
+        """Seconds before the next request after the ``attempt``-th (from 0) failed."""
+        own: float = self.first_pause * 2**attempt * random.uniform(0.5, 1.5)  # noqa: S311
+        return min(max(own, asked or 0.0), self.longest_pause)
+
+
+PATIENCE: ContextVar[Patience] = ContextVar("depthkit_patience")
+"""Patience of the runs started in this context, where it is not the usual one."""
 
 
 class ModelCallError(Exception):
@@ -37,6 +83,14 @@ class ModelCallError(Exception):
         super().__init__(f"{self.kind}: {cause}")
 
 
+class RefusedError(Exception):
+    """The model, its provider or a filter in between will not work on this task."""
+
+
+class _ProviderError(Exception):
+    """An error that came as an answer."""
+
+
 class ModelEndpoint(LiteLLM):
     """LiteLLM client of one run.
 
@@ -44,57 +98,229 @@ class ModelEndpoint(LiteLLM):
         cut: Whether the last reply was cut at its length limit.
         failure: Error of the last request, or ``None`` if it was answered. terminus-2 answers
             some errors with a reply of its own making; this tells one from the model's.
+        reply_cost: Dollars of the last reply, ``None`` when unknown.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cut = False
         self.failure: Exception | None = None
+        self.reply_cost: float | None = None
+        self._purse = PURSE.get() or Purse()
+        self._patience = PATIENCE.get(Patience())
+        info: dict[str, Any] = self._model_info or {}
+        self._price = Price.of(info)
+        self._context_tokens: int | None = info.get("max_input_tokens")
+        self._output_tokens: int = info.get("max_output_tokens") or OUTPUT_TOKENS
+        self._costs: list[float | None] = []
+        self._over: Exception | None = None
+        self._empty, self._spoke = 0, False
         self._usage: UsageInfo | None = None
+        self._answered = False
+        self._finish = ""
+        self._sent: tuple[list[dict[str, Any]], int] | None = None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars of all replies of this run; ``None`` when that of any is unknown."""
+        known = [cost for cost in self._costs if cost is not None]
+        return sum(known) if known and len(known) == len(self._costs) else None
+
+    def raise_if_silent(self) -> None:
+        """To be called when the run is over.
+
+        Raises:
+            RefusedError: If all its replies were empty.
+        """
+        if self._empty and not self._spoke:
+            raise RefusedError(f"nothing but empty replies ({self._empty})")
 
     @override
     async def call(self, prompt: str, **kwargs: Any) -> LLMResponse:  # type: ignore[override]
-        """One reply, after at most :data:`TRIES` requests.
+        """One reply.
 
         Raises:
             ModelCallError: If no request was answered.
+            RefusedError: If the task is refused; from then on every call raises it.
+            BudgetExceededError: If the next request may cost more than is left; likewise.
             ContextLengthExceededError: If the conversation is too long for the model.
         """
-        self.cut, self.failure, self._usage = False, None, None
-        # Retries are made here alone: the client library's are switched off by `max_retries`.
-        once = LiteLLM.call.__wrapped__
-        kwargs = {"timeout": REQUEST_SECONDS, **kwargs, "max_retries": 0}
-        for attempt in range(TRIES):
+        # terminus-2 goes on after some errors: without a call it cannot make up for these.
+        if self._over is not None:
+            self.failure = self._over
+            raise self._over
+        self.cut, self.failure, self.reply_cost = False, None, None
+        for attempt in range(self._patience.tries):
             try:
-                reply: LLMResponse = await once(self, prompt, **kwargs)
-            except OutputLengthExceededError as error:
-                self.cut = True
-                return LLMResponse(
-                    content=error.truncated_response or "",
-                    model_name=self._model_name,
-                    usage=self._usage,
-                )
+                reply = await self._request(prompt, kwargs)
+                self._look_at(reply)
+            except (BudgetExceededError, RefusedError) as error:
+                self._over = self.failure = error
+                raise
             except ContextLengthExceededError as error:
+                self._purse.outlook = "stays"
                 self.failure = error
                 raise
             except Exception as error:
                 self.failure = ModelCallError(error)
-                if attempt == TRIES - 1 or not _may_pass(error):
+                self._purse.outlook = _outlook(error)
+                if self._purse.outlook != "may_pass" or attempt == self._patience.tries - 1:
                     raise self.failure from error
-                await asyncio.sleep(_PAUSES[attempt])
+                await asyncio.sleep(self._patience.pause(attempt, _retry_after(error)))
             else:
                 self.failure = None
+                self._purse.outlook = "answered"
                 return reply
         raise AssertionError("unreachable")
 
+    async def _request(self, prompt: str, kwargs: dict[str, Any]) -> LLMResponse:
+        """One request, paid for."""
+        messages = [*kwargs.get("message_history", ()), {"role": "user", "content": prompt}]
+        # Retries are made by `call` alone: the client library's are switched off.
+        kwargs = {**kwargs, "timeout": self._patience.request_seconds, "max_retries": 0}
+        held = 0.0
+        if self._purse.budget.limit is not None and self._price is not None:
+            output = kwargs.setdefault("max_tokens", self._output_tokens)
+            held = await self._purse.hold(self._price.worst(self._most_tokens(messages), output))
+        self._answered, self._usage, self._finish = False, None, ""
+        booked: float | None = None
+        try:
+            # In all, not only between two bytes: a proxy may keep a dead request alive with blanks.
+            async with asyncio.timeout(self._patience.request_seconds):
+                reply: LLMResponse = await LiteLLM.call.__wrapped__(self, prompt, **kwargs)
+        except OutputLengthExceededError as error:
+            self.cut = True
+            return LLMResponse(
+                content=error.truncated_response or "",
+                model_name=self._model_name,
+                usage=self._usage,
+            )
+        except Exception as error:
+            if _refuses(error):
+                raise RefusedError(f"{type(error).__name__}: {error}") from error
+            if not _may_be_billed(error):
+                booked = 0.0
+            raise
+        else:
+            return reply
+        finally:
+            if self._answered:
+                booked = self.reply_cost
+                self._costs.append(self.reply_cost)
+                if self._usage is not None:
+                    self._sent = (messages, self._usage.prompt_tokens)
+            self._purse.settle(held, booked)
+
+    def _most_tokens(self, messages: list[dict[str, Any]]) -> int:
+        """A bound of the request's tokens, whatever the tokenizer.
+
+        What the last request held is known from its usage; of the rest a token is at least one
+        byte.
+        """
+        known, base = 0, _REQUEST_TOKENS
+        if self._sent is not None and messages[: len(self._sent[0])] == self._sent[0]:
+            known, base = len(self._sent[0]), self._sent[1]
+        new = messages[known:]
+        size = sum(len(str(m.get("content") or "").encode()) + _MESSAGE_TOKENS for m in new)
+        total = base + size
+        return total if self._context_tokens is None else min(total, self._context_tokens)
+
+    def _look_at(self, reply: LLMResponse) -> None:
+        if self._finish == "error":
+            raise _ProviderError("the reply was broken off by an error of the provider")
+        if self._finish in ("content_filter", "refusal"):
+            raise RefusedError(f"the reply ended with finish reason {self._finish}")
+        if reply.content.strip() or self.cut:
+            self._spoke = True
+            return
+        self._empty += 1
+        if self._empty >= EMPTY_REPLIES:
+            self.raise_if_silent()
+
     @override
     def _extract_usage_info(self, response: Any) -> UsageInfo | None:
-        # The one place that sees the usage of a cut reply before it becomes an exception.
+        # The one place that sees the whole answer, that of a cut reply too.
+        self._answered = True
+        self._finish = _finish_reason(response)
         self._usage = super()._extract_usage_info(response)
+        usage = getattr(response, "usage", None)
+        stated = getattr(usage, "cost", None)
+        if isinstance(stated, int | float) and stated >= 0:
+            self.reply_cost = float(stated)
+        elif self._price is not None and self._usage is not None:
+            self.reply_cost = self._price.cost(
+                self._usage.prompt_tokens,
+                min(self._usage.cache_tokens, self._usage.prompt_tokens),
+                self._usage.completion_tokens,
+            )
+        else:
+            self.reply_cost = None
+        if self._usage is not None:
+            # Harbor's sum has no notion of unknown; ours is `cost_usd`.
+            self._usage = self._usage.model_copy(update={"cost_usd": self.reply_cost or 0.0})
         return self._usage
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether the same request may succeed later: everything but the client's own mistakes."""
-    status = getattr(error, "status_code", None)
-    return not (isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 429))
+def _finish_reason(response: Any) -> str:
+    """Why the reply ended: LiteLLM's word, or ``refusal`` or ``error`` where more is known.
+
+    OpenRouter answers with status 200 when the provider behind it fails later on.
+    """
+    choice = response.choices[0]
+    fields = getattr(choice, "provider_specific_fields", None) or {}
+    if fields.get("native_finish_reason") == "refusal" or getattr(choice.message, "refusal", None):
+        return "refusal"
+    return "error" if fields.get("error") else str(choice.finish_reason or "")
+
+
+def _response(error: BaseException) -> Any:
+    """The endpoint's own response to a request that failed; ``None`` if it did not answer.
+
+    Not the status of the error itself: the client library makes one up where there is none.
+    """
+    for cause in _causes(error):
+        if type(cause).__name__ == "HTTPStatusError":
+            return getattr(cause, "response", None)
+    return None
+
+
+def _status(error: BaseException) -> int | None:
+    status: int | None = getattr(_response(error), "status_code", None)
+    return status
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _outlook(error: Exception) -> Outlook:
+    status = _status(error)
+    if status in (401, 402, 404):
+        return "all"
+    if status is not None and 400 <= status < 500 and status not in (408, 409, 425, 429):
+        return "stays"
+    return "may_pass"
+
+
+def _refuses(error: Exception) -> bool:
+    return _status(error) in (400, 403, 422, 451) and _REFUSAL.search(str(error)) is not None
+
+
+def _may_be_billed(error: Exception) -> bool:
+    """Whether a request that failed may have been billed: not if an error answered it."""
+    if _status(error) is not None:
+        return _status(error) in (408, 504)  # A proxy gave up; the model may have gone on.
+    return not any(type(cause).__name__ in _UNSENT for cause in _causes(error))
+
+
+def _retry_after(error: Exception) -> float | None:
+    """Seconds the endpoint asks to wait, where it gives a number."""
+    headers = getattr(_response(error), "headers", None) or {}
+    try:
+        return float(headers.get("retry-after", ""))
+    except ValueError:
+        return None  # absent, or a date

@@ -109,8 +109,8 @@ def trial_config(
             model_api_key_name=spec.api_key_env,
             override_timeout_sec=segment_seconds,
             resume_trajectory=task.record.k > 1,
-            # The trajectory is written on this side; a container's file of that name stays there.
-            include_logs=["recording.cast"],
+            # All of it is written on this side; a container's file of the same name stays there.
+            exclude_logs=["*"],
             kwargs=options,
         ),
         environment=(
@@ -202,7 +202,7 @@ def _record(
     segments = _segments(result, spec)
     judgement = judge(segments, k=task.record.k)
     facts = next((part.facts for part in reversed(segments) if part.facts), {})
-    input_tokens, cached_tokens, output_tokens, cost = result.compute_token_cost_totals()
+    input_tokens, cached_tokens, output_tokens, _ = result.compute_token_cost_totals()
     image = getattr(trial.agent_environment, "image_id", None)
     return Run(
         run_id=result.trial_name,
@@ -224,7 +224,7 @@ def _record(
         input_tokens=input_tokens,
         cached_tokens=cached_tokens,
         output_tokens=output_tokens,
-        cost_usd=cost,
+        cost_usd=facts.get("cost_usd"),
         started=result.started_at,
         harness_digest=harness_digest(),
         task_digest=task.record.digest,

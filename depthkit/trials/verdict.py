@@ -16,6 +16,8 @@ TIME_LIMIT_ERROR = "AgentTimeoutError"
 RUN_OVER_ERROR = "RunOverError"
 MODEL_ERRORS = frozenset({"ModelCallError", "ContextLengthExceededError"})
 CANCELLED = "CancelledError"
+REFUSED = "RefusedError"
+BUDGET = "BudgetExceededError"
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,10 @@ def _no_result(segment: SegmentRecord, number: int) -> Judgement:
         stop = "model_error"
     elif error == CANCELLED:
         stop = "cancelled"
+    elif error == REFUSED:
+        stop = "refused"
+    elif error == BUDGET:
+        stop = "budget"
     line = f"{error}: {segment.message or ''}" if error else "the verifier gave no reward"
     return Judgement("none", stop, None, number, None, " ".join(line.split())[:500])
 
