@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import APIError, DockerException, NotFound
+from docker.context import ContextAPI
+from docker.errors import APIError, ContextNotFound, DockerException, NotFound
 from docker.models.containers import Container
 from docker.models.images import Image
+from docker.models.networks import Network
 
 from depthkit.errors import DepthkitError
 
@@ -50,10 +52,18 @@ def client() -> docker.DockerClient:
         DepthkitError: If no engine answers.
     """
     try:
+        # docker-py knows the variables of the environment; the context that a person chose on the
+        # command line (Docker Desktop, rootless) it has to be told.
+        chosen = None if os.environ.get("DOCKER_HOST") else ContextAPI.get_current_context()
+        environment: Any = {**os.environ, "DOCKER_HOST": chosen.Host} if chosen else None
         # No read timeout: a verifier may be silent for as long as its own limit allows.
-        made: docker.DockerClient = docker.from_env(timeout=None, max_pool_size=128)  # type: ignore[arg-type]
+        made: docker.DockerClient = docker.from_env(
+            timeout=None,  # type: ignore[arg-type]
+            max_pool_size=128,
+            environment=environment,
+        )
         made.ping()
-    except DockerException as error:
+    except (DockerException, ContextNotFound) as error:
         raise DepthkitError(
             "No Docker engine answers. Start Docker, or, on Debian as root, run "
             f"env/engine.sh up. (The client said: {error})"
@@ -257,13 +267,19 @@ def release() -> None:
         _owner = None
 
 
+def _networks() -> list[Network]:
+    """The shared network; two of that name where two processes made it at once."""
+    return [n for n in client().networks.list(names=[NETWORK]) if n.name == NETWORK]
+
+
 def _drop_network() -> None:
     """Remove the shared network unless a container uses it; whoever needs it next makes it."""
-    try:
-        client().networks.get(NETWORK).remove()
-    except APIError as error:
-        if error.status_code not in (403, 404):
-            raise
+    for network in _networks():
+        try:
+            network.remove()
+        except APIError as error:
+            if error.status_code not in (403, 404):
+                raise
 
 
 def remove_container(container: Container) -> None:
@@ -277,20 +293,15 @@ def remove_container(container: Container) -> None:
 
 
 def public_network() -> str:
-    """Name of the shared bridge network, made at the first call."""
-    api = client()
-    try:
-        api.networks.get(NETWORK)
-    except NotFound:
-        try:
-            api.networks.create(
-                NETWORK,
-                driver="bridge",
-                check_duplicate=True,
-                labels={"depthkit.network": "shared"},
-                options={"com.docker.network.bridge.enable_icc": "false"},
-            )
-        except APIError as error:
-            if error.status_code != 409:  # Another process was quicker.
-                raise
-    return NETWORK
+    """Identity of the shared bridge network, made at the first call."""
+    with (_lock_folder() / "network").open("w") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        for network in _networks():
+            return str(network.id)
+        made = client().networks.create(
+            NETWORK,
+            driver="bridge",
+            labels={"depthkit.network": "shared"},
+            options={"com.docker.network.bridge.enable_icc": "false"},
+        )
+        return str(made.id)

@@ -9,6 +9,7 @@ import inspect
 
 import pytest
 from harbor.agents.terminus_2.terminus_2 import Terminus2
+from harbor.agents.terminus_2.tmux_session import TmuxSession
 from harbor.llms.lite_llm import LiteLLM
 
 MOVED = "Harbor moved a part that depthkit/trials leans on; adapt it before raising the pin."
@@ -52,6 +53,21 @@ def test_the_release_line_is_the_one_these_tests_were_made_for() -> None:
 )
 def test_overridden_methods_take_what_they_took(method: str, expected: list[str]) -> None:
     assert parameters(getattr(Terminus2, method)) == expected, MOVED
+
+
+def test_a_terminal_session_is_made_of_what_it_was_made_of() -> None:
+    assert set(parameters(TmuxSession.__init__)) == {
+        "self",
+        "session_name",
+        "environment",
+        "logging_path",
+        "local_asciinema_recording_path",
+        "remote_asciinema_recording_path",
+        "pane_width",
+        "pane_height",
+        "extra_env",
+        "user",
+    }, MOVED
 
 
 def test_retries_can_be_gone_around() -> None:

@@ -48,6 +48,33 @@ def write_toy(
     return folder
 
 
+SEGMENT_TEST = """\
+#!/bin/bash
+# canary-of-the-checks-of-segment-{i}
+reward=0
+if [ "$(cat /app/out-{i} 2>/dev/null)" = "part-{i}" ]; then reward=1; fi
+echo $reward > /logs/verifier/reward.txt
+"""
+
+
+def write_segments(folder: Path, k: int) -> Path:
+    """A task of ``k`` segments; segment i asks for the file /app/out-i."""
+    steps = "".join(f'\n[[steps]]\nname = "s{i}"\n' for i in range(1, k + 1))
+    files = {
+        "task.toml": TASK_TOML + steps,
+        "environment/Dockerfile": "FROM depthkit/base:1\nWORKDIR /app\n",
+    }
+    for i in range(1, k + 1):
+        files[f"steps/s{i}/instruction.md"] = f"Write part-{i} to /app/out-{i}.\n"
+        files[f"steps/s{i}/tests/test.sh"] = SEGMENT_TEST.format(i=i)
+        files[f"steps/s{i}/solution/solve.sh"] = f"#!/bin/bash\necho part-{i} > /app/out-{i}\n"
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
 def reply(*commands: str, complete: bool = False, wait: float = 0.2) -> str:
     """A reply of terminus-2's JSON format with these command lines."""
     return json.dumps(

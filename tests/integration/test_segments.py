@@ -1,0 +1,230 @@
+"""Tasks of several segments: what the agent is told, what it can see, and what counts.
+
+Asserted from what the model server received and from what commands in the container printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toys import reply, write_segments
+
+from depthkit.corpus import Corpus
+from depthkit.model import Run
+from depthkit.protocol import Planned
+from depthkit.tasks import load_task
+from depthkit.trials import engine
+from depthkit.trials.models import ModelSpec
+from depthkit.trials.run import run_trial, time_limit
+from depthkit.trials.scripted.policies import Reply, fixed_replies
+from depthkit.trials.scripted.server import ScriptedServer
+
+pytestmark = pytest.mark.docker
+
+CONFIRM = "Are you sure you want to mark the task as complete?"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tidy_engine() -> Any:
+    yield
+    engine.release()
+
+
+def do(*numbers: int, complete: bool = True) -> str:
+    """One batch that does these segments' work."""
+    return reply(*(f"echo part-{i} > /app/out-{i}" for i in numbers), complete=complete)
+
+
+class Played:
+    def __init__(self, run: Run, folder: Path, requests: list[dict[str, Any]]) -> None:
+        self.run = run
+        self.folder = folder
+        self.requests = requests
+
+    @property
+    def prompts(self) -> list[str]:
+        """The newest message of each request: what the agent was told before each turn."""
+        return [request["messages"][-1]["content"] for request in self.requests]
+
+    @property
+    def outcome(self) -> tuple[str, str, int | None, int | None, int | None]:
+        run = self.run
+        return run.verdict, run.stop, run.stop_segment, run.segments_passed, run.turns
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Played]:
+    def play_(
+        k: int, replies: Sequence[str | Reply], *, cap: int | None = None, **kwargs: Any
+    ) -> Played:
+        monkeypatch.setenv("OPENAI_API_KEY", "unused")
+        task = load_task(write_segments(tmp_path / "set" / f"segments-{k}", k))
+        context = kwargs.pop("context_tokens", 100_000)
+        spec = ModelSpec(
+            name="m",
+            litellm=f"openai/m-{context}",
+            context_tokens=context,
+            max_output_tokens=1_000,
+        )
+        policy = fixed_replies(replies)
+        with ScriptedServer({f"m-{context}": policy}) as server:
+            run = asyncio.run(
+                run_trial(
+                    task,
+                    Planned("m", cap, 1, "ladder" if cap else "free"),
+                    spec,
+                    trials_dir=tmp_path / "trials",
+                    base_url=server.base_url,
+                    **({"record": False} | kwargs),
+                )
+            )
+            return Played(run, tmp_path / "trials" / run.run_id, server.requests)
+
+    return play_
+
+
+def test_three_segments_are_one_conversation_with_one_confirmation(
+    play: Callable[..., Played],
+) -> None:
+    played = play(3, [do(1), do(2), do(3), reply(complete=True)], record=True)
+    assert played.outcome == ("passed", "submitted", 3, 3, 4)
+    first, second, third, last = played.prompts
+    assert "This task has 3 parts" in first
+    assert "Write part-1" in first
+    assert "Write part-2" not in first
+    assert "Part 1 is marked complete. Here is part 2 of 3." in second
+    assert "Write part-2 to /app/out-2." in second
+    assert "Current terminal screen:" in second
+    assert "echo part-1 > /app/out-1" in second
+    assert "Part 2 is marked complete. Here is part 3 of 3." in third
+    # Confirmation is asked for in the last segment only.
+    assert [CONFIRM in prompt for prompt in played.prompts] == [False, False, False, True]
+    # One conversation: each request holds all that came before it.
+    for earlier, later in zip(played.requests, played.requests[1:], strict=False):
+        assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
+    assert "turn" not in last.lower().replace("return", "")
+
+
+def test_a_cap_covers_all_parts_and_every_part_reports_the_turns_used(
+    play: Callable[..., Played],
+) -> None:
+    played = play(3, [do(1, complete=False), do(complete=True), do(2), do(3)], cap=5)
+    assert "for the whole task, all 3 parts together" in played.prompts[0]
+    assert "Parts not finished by turn 5 fail" in played.prompts[0]
+    assert "Turns used so far: 2 of 5." in played.prompts[2]
+    assert "Turns used so far: 3 of 5." in played.prompts[3]
+
+
+def test_the_cap_stops_the_run_in_the_middle_of_a_segment(play: Callable[..., Played]) -> None:
+    # The work of segment 2 is done but not marked complete in turn 3: it fails unverified.
+    played = play(3, [do(1), reply("ls"), do(2, complete=False), do(3)], cap=3)
+    assert played.outcome == ("failed", "turn_cap", 2, 1, 3)
+    assert len(played.requests) == 3
+    assert not list(played.folder.glob("steps/s2/verifier/reward*"))
+
+
+def test_marked_complete_in_the_last_turn_counts_for_segments_only(
+    play: Callable[..., Played],
+) -> None:
+    played = play(3, [do(1), do(2), do(3)], cap=2)
+    assert played.outcome == ("failed", "turn_cap", 2, 2, 2)
+    assert played.run.reward == pytest.approx(2 / 3)
+    assert len(played.requests) == 2
+
+
+def test_the_last_segment_is_verified_as_it_stands(play: Callable[..., Played]) -> None:
+    played = play(2, [do(1), do(2, complete=False), reply("ls")], cap=2)
+    assert played.outcome == ("passed", "turn_cap", 2, 2, 2)
+
+
+def test_the_run_stops_at_the_first_failed_segment(play: Callable[..., Played]) -> None:
+    played = play(3, [do(1), reply("true", complete=True), do(3), do(3)])
+    assert played.outcome == ("failed", "submitted", 2, 1, 2)
+    assert len(played.requests) == 2
+    assert not list(played.folder.glob("steps/s3/verifier/reward*"))
+
+
+def test_a_time_limit_within_a_segment_stops_the_run_there(play: Callable[..., Played]) -> None:
+    played = play(2, [do(1, complete=False), reply("sleep 60", wait=60), do(2)], segment_seconds=4)
+    assert played.outcome == ("failed", "time_limit", 1, 0, 2)
+
+
+def test_six_segments_batched_one_a_turn_take_six_turns_under_a_cap(
+    play: Callable[..., Played],
+) -> None:
+    played = play(6, [do(i) for i in range(1, 7)], cap=10)
+    assert played.outcome == ("passed", "submitted", 6, 6, 7)
+    turns = [json.loads(x) for x in (played.folder / "agent/turns.jsonl").read_text().splitlines()]
+    assert [turn["segment"] for turn in turns] == [1, 2, 3, 4, 5, 6, 6]
+    assert [turn["turn"] for turn in turns] == [1, 2, 3, 4, 5, 6, 7]
+    assert played.run.input_tokens == sum(turn["input_tokens"] for turn in turns)
+    assert played.run.output_tokens == sum(turn["output_tokens"] for turn in turns)
+
+
+SEARCH = (
+    "grep -rlaI 'canary-of-the-chec[k]s' / --exclude-dir=proc --exclude-dir=sys 2>/dev/null; "
+    "ls -A /tests /logs/verifier 2>&1; ls -A /tmp; ps -eo args; "
+    "cat ~/.bash_history 2>/dev/null; grep -rl 'part-[3]' / --exclude-dir=proc "
+    "--exclude-dir=sys 2>/dev/null; echo search-is-over"
+)
+
+
+def test_neither_earlier_checks_nor_later_instructions_are_in_the_container(
+    play: Callable[..., Played],
+) -> None:
+    played = play(3, [do(1), reply(SEARCH, wait=8), do(2), do(3), reply(complete=True)])
+    assert played.run.verdict == "passed"
+    seen = played.prompts[2].split("echo search-is-over", 1)[-1]
+    assert "search-is-over" in seen
+    for trace in ("canary", "test.sh", "reward", "part-3"):
+        assert trace not in seen.replace(SEARCH, ""), trace
+
+
+def test_a_summary_keeps_all_instructions_and_is_recorded_in_its_turn(
+    play: Callable[..., Played],
+) -> None:
+    long_output = reply("head -c 9000 /dev/zero | tr '\\0' 'x'", wait=1)
+    played = play(
+        2,
+        [do(1, complete=False), reply(complete=True), *[long_output] * 3, do(2), do(complete=True)],
+        context_tokens=12_000,
+        cap=20,
+    )
+    turns = [json.loads(x) for x in (played.folder / "agent/turns.jsonl").read_text().splitlines()]
+    assert any(turn["summarization"] for turn in turns)
+    asked = [p for p in played.prompts if "hand off your work" in p]
+    assert asked
+    late = asked[-1]
+    assert "Write part-1 to /app/out-1." in late
+    if "Here is part 2" in json.dumps(played.requests[-1]):
+        assert "Write part-2 to /app/out-2." in late
+    # Summaries are no turns.
+    assert played.run.turns == len(turns) < len(played.requests)
+
+
+def test_time_limits_are_those_of_the_paper() -> None:
+    assert [time_limit(k) / 3600 for k in (6, 5, 3)] == [3, 2.5, 1.5]
+
+
+def test_the_corpus_keeps_one_trajectory_for_the_whole_conversation(
+    play: Callable[..., Played], tmp_path: Path
+) -> None:
+    played = play(2, [do(1), do(2), reply(complete=True)], record=True)
+    trajectory = json.loads((played.folder / "agent" / "trajectory.json").read_text())
+    sources = [step["source"] for step in trajectory["steps"]]
+    assert sources == ["user", "agent", "user", "agent", "agent"]
+    cast = (played.folder / "agent" / "recording.cast").read_text()
+    assert "part-1" in cast
+    assert "part-2" in cast
+    assert sorted(p.name for p in (played.folder / "steps").iterdir()) == ["s1", "s2"]
+    assert not list(played.folder.glob("steps/*/agent"))
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=("m",))
+    corpus.trial_dir(played.run.run_id).parent.mkdir()
+    played.folder.rename(corpus.trial_dir(played.run.run_id))
+    corpus.append_run(played.run)
+    assert list(corpus.turns()["segment"]) == [1, 2, 2]
