@@ -2,7 +2,8 @@
 
 Given to Harbor by import path. Beside Harbor's compose environment it makes ``no-network`` work
 without a sidecar, runs an init process, enforces CPU and memory limits, labels all it makes with
-its owner (:mod:`depthkit.trials.engine`), and costs a fraction of the time for each command.
+its owner (:mod:`depthkit.trials.engine`), gives images what they lack for a trial
+(:mod:`depthkit.trials.tools`), and costs a fraction of the time for each command.
 Tasks with a compose file go to Harbor's own Docker environment.
 """
 
@@ -13,9 +14,9 @@ import shlex
 import shutil
 import tarfile
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, cast, override
 
@@ -31,10 +32,10 @@ from harbor.environments.capabilities import (
 from harbor.models.trial.config import ServiceVolumeConfig
 from harbor.utils.path_filter import filter_paths_by_patterns
 
-from depthkit.trials import engine
+from depthkit.trials import engine, tools
 from depthkit.trials.images import ensure_image
+from depthkit.trials.threads import in_thread
 
-_KEEP_ALIVE = ["sh", "-c", "sleep infinity"]
 _SPOOL_BYTES = 64 << 20
 
 
@@ -94,9 +95,9 @@ class DockerEnvironment(BaseEnvironment):
 
     @override
     async def start(self, force_build: bool) -> None:
-        image = await _in_thread(lambda: self._image(force_build))
+        image = await in_thread(lambda: self._image(force_build))
         self.image_id = image.id
-        self._container = await _in_thread(lambda: self._run_retrying(image))
+        await in_thread(lambda: self._start(image))
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         await self._upload_environment_dir_after_start()
 
@@ -110,24 +111,33 @@ class DockerEnvironment(BaseEnvironment):
                 return images.pull(ready)
         return ensure_image(self.environment_dir, self.environment_id, force=force_build)
 
-    def _run_retrying(self, image: Image) -> Container:
+    def _start(self, image: Image) -> None:
+        missing = tools.known(image)
+        started = self._container = self._run_retrying(missing or tools.Missing(image))
+        if missing is None:
+            # Most images lack nothing, so the first container of an image is the one to ask.
+            missing = self._api_call(lambda: tools.look(image, started))
+            if missing.tools:
+                engine.remove_container(started)
+                self._container = self._run_retrying(missing)
+
+    def _run_retrying(self, missing: tools.Missing) -> Container:
         try:
-            return self._run(image)
+            return self._run(missing)
         except NotFound:
             # Another process took away the shared network, or an image it had built, between
             # our look and our use.
-            return self._run(self._image(force_build=False))
+            return self._run(replace(missing, image=self._image(force_build=False)))
 
-    def _run(self, image: Image) -> Container:
+    def _run(self, missing: tools.Missing) -> Container:
         cpus = self._effective_cpus
         memory = f"{megabytes}m" if (megabytes := self._effective_memory_mb) else None
         return engine.client().containers.run(
-            image,
-            _KEEP_ALIVE,
+            missing.image,
+            missing.keep_alive(),
             name=f"{self.session_id}-{uuid.uuid4().hex[:8]}",
             detach=True,
             init=True,
-            environment=self._startup_env(),
             labels=engine.owner().labels,
             network_mode="none" if self._network_disabled else engine.public_network(),
             nano_cpus=int(cpus * 1e9) if cpus else None,
@@ -136,6 +146,7 @@ class DockerEnvironment(BaseEnvironment):
             memswap_limit=memory,
             working_dir=self.task_env_config.workdir,
             mounts=[self._mount(mount) for mount in self._host_mounts],
+            **missing.run_options(self._startup_env()),
         )
 
     @staticmethod
@@ -155,16 +166,16 @@ class DockerEnvironment(BaseEnvironment):
         if container is None:
             return
         if delete:
-            await _in_thread(lambda: engine.remove_container(container))
+            await in_thread(lambda: engine.remove_container(container))
         else:
-            await _in_thread(lambda: container.kill())
+            await in_thread(lambda: container.kill())
 
     # --- files ---
 
     @override
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         target = PurePosixPath(target_path)
-        await _in_thread(
+        await in_thread(
             lambda: self._put(str(target.parent), [(Path(source_path), target.name)]),
         )
 
@@ -172,7 +183,7 @@ class DockerEnvironment(BaseEnvironment):
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         root = Path(source_dir)
         members = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*"))]
-        await _in_thread(lambda: self._put(target_dir, members))
+        await in_thread(lambda: self._put(target_dir, members))
 
     def _put(self, folder: str, members: list[tuple[Path, str]]) -> None:
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as spool:
@@ -209,7 +220,7 @@ class DockerEnvironment(BaseEnvironment):
                             out.write(chunk)
                     return
 
-        await _in_thread(fetch)
+        await in_thread(fetch)
 
     @override
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
@@ -219,7 +230,7 @@ class DockerEnvironment(BaseEnvironment):
             with self._get(source_dir) as archive:
                 archive.extractall(target, filter=_contents_of_folder)  # noqa: S202
 
-        await _in_thread(fetch)
+        await in_thread(fetch)
 
     @override
     async def download_dir_filtered(
@@ -273,7 +284,7 @@ class DockerEnvironment(BaseEnvironment):
         resolved = self._resolve_user(user)
         callback = self._output_callback()
         if timeout_sec is None:
-            result = await _in_thread(
+            result = await in_thread(
                 lambda: self._exec(command, cwd=cwd, env=merged, user=resolved)
             )
         else:
@@ -298,12 +309,12 @@ class DockerEnvironment(BaseEnvironment):
         mark = uuid.uuid4().hex
         marked = {**(env or {}), "DEPTHKIT_EXEC": mark}
         running = asyncio.ensure_future(
-            _in_thread(lambda: self._exec(command, cwd=cwd, env=marked, user=user))
+            in_thread(lambda: self._exec(command, cwd=cwd, env=marked, user=user))
         )
         try:
             return await asyncio.wait_for(asyncio.shield(running), seconds)
         except TimeoutError as error:
-            await _in_thread(lambda: self._exec(_KILL_MARKED.format(mark=mark), user="root"))
+            await in_thread(lambda: self._exec(_KILL_MARKED.format(mark=mark), user="root"))
             raise RuntimeError(f"Command timed out after {seconds} seconds") from error
 
     def _exec(
@@ -319,7 +330,8 @@ class DockerEnvironment(BaseEnvironment):
                 ["bash", "-c", command],
                 demux=True,
                 environment=env,
-                user="" if user is None else str(user),
+                # By number, since an image need not have a list of users.
+                user="" if user is None else "0" if user == "root" else str(user),
                 workdir=cwd or self.task_env_config.workdir,
             )
             # A command of a container that was killed ends as if it had been killed itself.
@@ -349,7 +361,7 @@ class DockerEnvironment(BaseEnvironment):
 
     async def is_alive(self) -> bool:
         """Whether the container runs."""
-        return await _in_thread(self._alive)
+        return await in_thread(self._alive)
 
 
 # Plain shell, for images without pkill; kills the marked processes but not this search itself.
@@ -359,33 +371,6 @@ _KILL_MARKED = (
     '[ "$v" = DEPTHKIT_EXEC={mark} ] && kill -9 "${{p#/proc/}}"; '
     'done 2>/dev/null < "$p/environ"; done'
 )
-
-
-async def _in_thread[T](call: Callable[[], T]) -> T:
-    """Run a blocking call in a daemon thread of its own.
-
-    Not the loop's pool: it is small, and a verifier may hold its thread for minutes; and its
-    threads would keep a process from ending whose engine hangs.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(setter: Callable[[Any], None], value: Any) -> None:
-        if not future.done():
-            setter(value)
-
-    def work() -> None:
-        try:
-            value = call()
-        except BaseException as error:
-            outcome: tuple[Callable[[Any], None], Any] = (future.set_exception, error)
-        else:
-            outcome = (future.set_result, value)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, *outcome)
-
-    threading.Thread(target=work, daemon=True).start()
-    return await future
 
 
 def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo | None:

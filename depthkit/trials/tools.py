@@ -1,0 +1,145 @@
+"""The tool set for images that lack what a trial needs of them.
+
+terminus-2 drives a terminal in tmux, records it with asciinema, and every command goes through
+bash. An image without one of them gets all three in one read-only folder, from the image that
+``env/tools/build.sh`` makes; its own programs stay as they are and come first on PATH. Nothing is
+installed in a trial.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from docker.errors import APIError, ImageNotFound, NotFound
+from docker.models.containers import Container
+from docker.models.images import Image
+
+from depthkit.errors import DepthkitError
+from depthkit.trials import engine
+
+IMAGE = "depthkit/tools:1"
+FOLDER = "/.dk"
+"""Where containers find the tool set; built into its programs (``env/tools/assemble.sh``)."""
+
+SESSION = ("tmux", "asciinema", "bash")
+"""What a trial runs in a container; in ``FOLDER/bin``."""
+
+BASICS = ("sh", "base64", "cat", "chmod", "find", "mkdir", "rm", "sleep")
+"""What Harbor and this package expect beside; in ``FOLDER/box``, for images without even these."""
+
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PROBE = (
+    f"for tool in {' '.join((*SESSION, *BASICS))}; do "
+    "command -v $tool >/dev/null 2>&1 || echo $tool; done"
+)
+_NO_SHELL = (126, 127)
+"""Statuses with which the engine and its init process say that a program is not there."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an image lacks, and what its containers are given for that.
+
+    Attributes:
+        image: The image.
+        tools: Names of the commands that are not on its PATH.
+    """
+
+    image: Image
+    tools: frozenset[str] = field(default_factory=frozenset)
+
+    def keep_alive(self) -> list[str]:
+        """A command that runs for as long as a container may live."""
+        if self.tools & {"sh", "sleep"}:
+            return [f"{FOLDER}/box/sleep", "infinity"]
+        return ["sh", "-c", "sleep infinity"]
+
+    def run_options(self, variables: dict[str, str]) -> dict[str, Any]:
+        """Arguments of docker-py's ``containers.run``: the environment, and the mounted tool set.
+
+        Args:
+            variables: The environment that the task asks for.
+
+        Raises:
+            DepthkitError: If the tool set is needed and has not been built.
+        """
+        if not self.tools:
+            return {"environment": variables}
+        folders = [f"{FOLDER}/bin"] if self.tools & set(SESSION) else []
+        if self.tools & set(BASICS):
+            folders.append(f"{FOLDER}/box")
+        made = {**variables, "PATH": ":".join([self._path(variables), *folders])}
+        if "asciinema" in self.tools:
+            # The recorder is started by name in a login shell, whose profile may set PATH anew.
+            made["PROMPT_COMMAND"] = f"PATH=$PATH:{FOLDER}/bin; unset PROMPT_COMMAND"
+        return {"environment": made, "volumes_from": [f"{_holder(self)}:ro"]}
+
+    def _path(self, variables: dict[str, str]) -> str:
+        own = dict(line.split("=", 1) for line in self.image.attrs["Config"].get("Env") or [])
+        return variables.get("PATH") or own.get("PATH") or _DEFAULT_PATH
+
+
+_guard = threading.Lock()
+_missing: dict[str, Missing] = {}
+_holders: dict[str, str] = {}
+
+
+def known(image: Image) -> Missing | None:
+    """What the image lacks, if a container of it has been looked at in this process."""
+    return _missing.get(str(image.id))
+
+
+def look(image: Image, container: Container) -> Missing:
+    """Find out what the image lacks from a container that was started with its own programs only.
+
+    Raises:
+        APIError: If the container cannot be asked although its image has a shell.
+    """
+    try:
+        status, answer = container.exec_run(["sh", "-c", _PROBE], user="0")
+        output = cast("bytes", answer)
+    except APIError as error:
+        container.reload()
+        ended = container.status != "running" and container.attrs["State"]["ExitCode"] in _NO_SHELL
+        if not ended and "executable file not found" not in str(error):
+            raise
+        status, output = _NO_SHELL[0], b""
+    everything = frozenset((*SESSION, *BASICS))
+    lacks = everything if status in _NO_SHELL else frozenset(output.decode().split())
+    found = Missing(image, lacks & everything)
+    _missing[str(image.id)] = found
+    return found
+
+
+def _holder(missing: Missing) -> str:
+    """The container, never started, whose volume is the tool set; one a process.
+
+    It belongs to the process, so its volume goes with it, and no other process can meet the
+    volume half filled. It lives in the engine, which may be on another host.
+    """
+    with _guard:
+        owner = engine.owner()
+        name = _holders.get(owner.id)
+        if name is None or not _exists(name):
+            try:
+                # Created from the image, an empty volume is filled with what the image has there.
+                made = engine.client().containers.create(IMAGE, labels=owner.labels)
+            except ImageNotFound as error:
+                tools = ", ".join(tool for tool in SESSION if tool in missing.tools)
+                image = (missing.image.tags or [str(missing.image.short_id)])[0]
+                raise DepthkitError(
+                    f"The image {image} has no {tools or 'shell'}, and a trial installs nothing; "
+                    "build the tool set with env/tools/build.sh (make tools)."
+                ) from error
+            name = _holders[owner.id] = str(made.id)
+        return name
+
+
+def _exists(container: str) -> bool:
+    try:
+        engine.client().containers.get(container)
+    except NotFound:
+        return False
+    return True
