@@ -189,9 +189,15 @@ def _compare(
 
 
 def _setting(claim: Claim) -> tuple[Decimal, ...]:
-    value = getattr(protocol, claim.setting or "", None)
+    name = claim.setting or ""
+    value = getattr(protocol, name, None)
     if value is None:
-        raise DepthkitError(f"claim {claim.id}: depthkit.protocol has no {claim.setting}.")
+        # Late: these are read off Harbor's agent, which takes seconds to import.
+        from depthkit.trials.settings import published_settings
+
+        value = published_settings().get(name)
+    if value is None:
+        raise DepthkitError(f"claim {claim.id}: the code has no setting {claim.setting}.")
     return tuple(Decimal(number) for number in (value if isinstance(value, tuple) else (value,)))
 
 

@@ -41,7 +41,8 @@ class Claim(_Strict):
     """A number that a paper states.
 
     Of kind ``computed`` it names an artifact and the cell there; of kind ``setting`` a constant
-    of :mod:`depthkit.protocol`; of kind ``not_computable`` the reason.
+    of :mod:`depthkit.protocol`, or a number that ``trials/settings.py`` reads off the harness; of
+    kind ``not_computable`` the reason.
     """
 
     id: str

@@ -145,27 +145,6 @@ class ModelSpec(BaseModel):
             return self.litellm.partition("/")[0]
         return f"{self.endpoint_reported}, address not set" if self.endpoint_reported else "-"
 
-    def cost_usd(
-        self, input_tokens: int | None, cached_tokens: int | None, output_tokens: int | None
-    ) -> float | None:
-        """Cost of tokens by the registered prices, in US dollars; ``None`` where one is unknown.
-
-        Args:
-            input_tokens: All input tokens, cached ones among them.
-            cached_tokens: Those read from a cache; without a price of their own they cost the
-                full one, so that the result is never too low.
-            output_tokens: Tokens of the reply.
-        """
-        prices = self.input_usd_per_mtok, self.output_usd_per_mtok
-        if None in (*prices, input_tokens, output_tokens):
-            return None
-        full, written = prices
-        assert full is not None and written is not None
-        assert input_tokens is not None and output_tokens is not None
-        cached = cached_tokens or 0
-        cheap = full if self.cached_usd_per_mtok is None else self.cached_usd_per_mtok
-        return ((input_tokens - cached) * full + cached * cheap + output_tokens * written) / 1e6
-
     def check_ready(self, environ: Mapping[str, str]) -> None:
         """Say before any run starts what is missing to call this model.
 
@@ -207,7 +186,7 @@ class ModelSpec(BaseModel):
             options["llm_call_kwargs"] = {"extra_body": {"provider": pin}}
         if self.reasoning_effort is not None:
             options["reasoning_effort"] = self.reasoning_effort
-        if info := self._model_info():
+        if info := self.model_info():
             options["model_info"] = info
         if endpoint is not None and self.api_key_env is None:
             # Clients want some key, and take OPENAI_API_KEY or the like where none is given: a
@@ -215,7 +194,7 @@ class ModelSpec(BaseModel):
             options["llm_kwargs"] = {"api_key": NO_KEY}
         return options
 
-    def _model_info(self) -> dict[str, Any]:
+    def model_info(self) -> dict[str, Any]:
         """What LiteLLM is told about the model: limits in tokens, prices in dollars a token."""
         info: dict[str, Any] = {}
         if self.context_tokens is not None:

@@ -280,12 +280,3 @@ def test_each_example_of_the_file_calls_its_endpoint_and_with_no_key_but_its_own
         assert server.requests[-1]["model"] == served
     wanted = "the-gateway-key" if name == "my-gateway" else NO_KEY
     assert Recorder.keys == [f"Bearer {wanted}"]
-
-
-def test_a_cost_counts_cached_tokens_apart_and_is_unknown_rather_than_zero() -> None:
-    prices = {"input_usd_per_mtok": 2.0, "output_usd_per_mtok": 8.0}
-    spec = ModelSpec(name="a", cached_usd_per_mtok=0.5, **prices)
-    assert spec.cost_usd(1000, 400, 100) == pytest.approx((600 * 2 + 400 * 0.5 + 800) / 1e6)
-    assert ModelSpec(name="a", **prices).cost_usd(1000, 400, 100) == pytest.approx(2800 / 1e6)
-    assert spec.cost_usd(None, None, 100) is None
-    assert ModelSpec(name="a", input_usd_per_mtok=2).cost_usd(1000, 0, 100) is None
