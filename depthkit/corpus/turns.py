@@ -121,7 +121,9 @@ def read_turns(trial: Path, run_id: str, root: Path | None = None) -> list[Turn]
 def agent_folders(trial: Path, result: dict[str, Any]) -> list[tuple[Path, dict[str, Any]]]:
     """Where the agent's files of each segment are, with what its ``agent_result`` says."""
     steps = result.get("step_results")
-    if isinstance(steps, list) and steps:
+    # Our own harness keeps one conversation over all segments, in one place.
+    one_conversation = (trial / "agent" / TURNS_FILE).is_file()
+    if isinstance(steps, list) and steps and not one_conversation:
         named = [step for step in steps if isinstance(step, dict)]
         return [
             (trial / "steps" / str(step["step_name"]) / "agent", _context(step))
