@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from toys import reply, write_segments
 
 from depthkit.corpus import Corpus
+from depthkit.experiments.measure import measure
 from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.tasks import load_task
@@ -228,3 +230,38 @@ def test_the_corpus_keeps_one_trajectory_for_the_whole_conversation(
     played.folder.rename(corpus.trial_dir(played.run.run_id))
     corpus.append_run(played.run)
     assert list(corpus.turns()["segment"]) == [1, 2, 2]
+
+
+def batch_each_segment(messages: Sequence[Any]) -> str:
+    """A policy that does a segment's work in one turn, as it is asked for."""
+    newest = messages[-1]["content"]
+    asked = re.findall(r"Write part-(\d+) to /app/out-", newest)
+    return do(int(asked[-1])) if asked else reply(complete=True)
+
+
+def test_depth_is_the_smallest_cap_with_a_turn_for_every_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    tasks = [write_segments(tmp_path / "set" / f"segments-{k}", k) for k in (3, 6)]
+    registry = tmp_path / "models.toml"
+    with ScriptedServer({"batch": batch_each_segment}) as server:
+        registry.write_text(f'[batch]\nlitellm = "openai/batch"\nbase_url = "{server.base_url}"\n')
+        outcome = measure(
+            tasks,
+            tmp_path / "corpus",
+            models=["batch"],
+            models_file=registry,
+            scope="both",
+            workers=4,
+            record=False,
+        )
+    assert outcome.given_up == []
+    rows = Corpus.open(tmp_path / "corpus").estimates().set_index("task_id")
+    assert rows["D"].to_dict() == {"segments-3": 3, "segments-6": 10}
+    assert rows["k"].to_dict() == {"segments-3": 3, "segments-6": 6}
+    runs = Corpus.open(tmp_path / "corpus").run_records()
+    # Under a cap below k no run can pass, and what it got done is counted.
+    short = {(r.task_id, r.cap): r.segments_passed for r in runs if r.cap and not r.passed}
+    assert short[("segments-3", 2)] == 2
+    assert short[("segments-6", 5)] == 5
