@@ -1,0 +1,82 @@
+"""pass@1 and the fraction of segments, per task and pooled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from depthkit.corpus import Corpus
+from depthkit.experiments.evaluate import evaluation
+from depthkit.model import Purpose, Run, Segment, Task, Verdict
+
+
+def run(
+    task: str,
+    attempt: int,
+    verdict: Verdict,
+    passed: int | None,
+    *,
+    purpose: Purpose = "evaluation",
+    model: str = "m",
+    suspect: bool = False,
+) -> Run:
+    return Run(
+        run_id=f"{task}-{model}-{purpose}-{attempt}",
+        dataset="d",
+        task_id=task,
+        model=model,
+        attempt=attempt,
+        purpose=purpose,
+        verdict=verdict,
+        stop="refused" if verdict == "none" else "submitted",
+        segments_passed=passed,
+        suspect=suspect,
+        turns=4,
+        provenance="scripted",
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    made = Corpus.open_or_create(tmp_path / "c", models=("first",))
+    for name, k in {"one": 1, "three": 3, "refused": 3}.items():
+        segments = tuple(Segment(index=i + 1, name=f"s{i}") for i in range(k))
+        made.append_task(Task(dataset="d", task_id=name, segments=segments, provenance="scripted"))
+    made.append_runs(
+        [
+            run("one", 1, "passed", 1),
+            run("one", 2, "failed", 0),
+            run("three", 1, "failed", 2),
+            run("refused", 1, "none", None),
+            run("one", 1, "passed", 1, purpose="free", model="first"),
+        ]
+    )
+    return made
+
+
+def test_shares_are_averaged_within_a_task_and_then_over_tasks(corpus: Corpus) -> None:
+    (row,) = evaluation(corpus).to_dict("records")
+    assert row["pass_at_1"] == pytest.approx((0.5 + 0) / 2)
+    assert row["segments"] == pytest.approx((0.5 + 2 / 3) / 2)
+    assert row["pooled_pass"] == pytest.approx(1 / 3)
+    assert row["pooled_segments"] == pytest.approx((1 + 0 + 2 / 3) / 3)
+
+
+def test_a_task_without_a_result_leaves_the_denominator(corpus: Corpus) -> None:
+    (row,) = evaluation(corpus).to_dict("records")
+    assert (row["tasks"], row["runs"], row["without_result"]) == (2, 3, 1)
+
+
+def test_runs_that_measure_depth_do_not_count(corpus: Corpus) -> None:
+    assert list(evaluation(corpus)["model"]) == ["m"]
+
+
+def test_a_suspect_pass_is_no_pass(corpus: Corpus) -> None:
+    corpus.append_run(run("three", 2, "passed", 3, suspect=True))
+    (row,) = evaluation(corpus).to_dict("records")
+    assert row["pass_at_1"] == pytest.approx(0.25)
+
+
+def test_an_unknown_cost_is_not_counted_as_nothing(corpus: Corpus) -> None:
+    assert evaluation(corpus)["cost_usd"].isna().all()
