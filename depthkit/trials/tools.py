@@ -34,6 +34,9 @@ _PROBE = (
     f"for tool in {' '.join((*SESSION, *BASICS))}; do "
     "command -v $tool >/dev/null 2>&1 || echo $tool; done"
 )
+_ADD_TO_PATH = (
+    f"[[ :$PATH: == *:{FOLDER}/bin:* ]] || PATH=$PATH:{FOLDER}/bin; unset PROMPT_COMMAND"
+)
 _NO_SHELL = (126, 127)
 """Statuses with which the engine and its init process say that a program is not there."""
 
@@ -73,7 +76,7 @@ class Missing:
         made = {**variables, "PATH": ":".join([self._path(variables), *folders])}
         if "asciinema" in self.tools:
             # The recorder is started by name in a login shell, whose profile may set PATH anew.
-            made["PROMPT_COMMAND"] = f"PATH=$PATH:{FOLDER}/bin; unset PROMPT_COMMAND"
+            made["PROMPT_COMMAND"] = _ADD_TO_PATH
         return {"environment": made, "volumes_from": [f"{_holder(self)}:ro"]}
 
     def _path(self, variables: dict[str, str]) -> str:

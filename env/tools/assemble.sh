@@ -5,6 +5,7 @@
 #   box/      the few other commands that a trial needs, for images that lack even those
 #   lib/      the loader and the libraries of the above, Python's library, the locale C.UTF-8
 #   libexec/  the programs themselves
+#   share/    descriptions of terminals
 #
 # Nothing of it looks outside /.dk: it runs in images with another C library or with none. The name
 # is as long as /usr, so that a path built into a library can be turned into one here.
@@ -35,7 +36,9 @@ for module in "lib/$python"/lib-dynload/*.so; do
     if needs "$module" | grep -qv '/lib[cm]\.so'; then rm "$module"; fi
 done
 cp -R "$root/usr/lib/locale/C.utf8" lib/locale/
-sed -i 's|/usr/lib/locale|/.dk/lib/locale|g' lib/libc.so.6 bin/bash
+# Without a description of the terminal bash would show a long command as one line, its end only.
+mkdir share && cp -R "$root/lib/terminfo" share/
+sed -i 's|/usr/lib/locale|/.dk/lib/locale|g; s|/usr/share/terminfo|/.dk/share/terminfo|g' lib/libc.so.6 bin/bash
 
 # --- how they are started ---
 
