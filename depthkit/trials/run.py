@@ -21,6 +21,7 @@ from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.trials import engine
 from depthkit.trials.verdict import SegmentRecord, judge, reward_of
+from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, doubt, suspicion
 
 if TYPE_CHECKING:
     from harbor.models.trial.config import TrialConfig
@@ -91,6 +92,7 @@ def trial_config(
         EnvironmentConfig,
         TaskConfig,
         TrialConfig,
+        VerifierConfig,
     )
 
     options = {
@@ -118,6 +120,8 @@ def trial_config(
             if task.compose
             else EnvironmentConfig(import_path=ENVIRONMENT)
         ),
+        verifier=VerifierConfig(import_path=VERIFIER),
+        verifier_timeout_multiplier=TIMEOUT_MULTIPLIER,
     )
 
 
@@ -204,6 +208,7 @@ def _record(
     facts = next((part.facts for part in reversed(segments) if part.facts), {})
     input_tokens, cached_tokens, output_tokens, _ = result.compute_token_cost_totals()
     image = getattr(trial.agent_environment, "image_id", None)
+    suspect = suspicion(trial.paths.trial_dir)
     return Run(
         run_id=result.trial_name,
         dataset=task.record.dataset,
@@ -214,6 +219,7 @@ def _record(
         purpose=planned.purpose,
         verdict=judgement.verdict,
         stop=judgement.stop,
+        suspect=suspect is not None,
         stop_segment=judgement.stop_segment,
         segments_passed=judgement.segments_passed,
         reward=judgement.reward,
@@ -229,7 +235,7 @@ def _record(
         harness_digest=harness_digest(),
         task_digest=task.record.digest,
         image_digest=image,
-        detail=judgement.detail,
+        detail=judgement.detail or suspect or doubt(trial.paths.trial_dir),
         provenance=spec.provenance,
     )
 

@@ -1,0 +1,82 @@
+"""What checks leave behind in a container, and its removal.
+
+A verifier or check script runs among the agent's processes. What it starts carries a mark in its
+environment and writes temporary files into a folder of its own, so that both can be told from the
+agent's and be gone before the agent goes on.
+"""
+
+from __future__ import annotations
+
+import shlex
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+
+from harbor.environments.base import BaseEnvironment
+
+from depthkit.trials.environment import ContainerDiedError
+
+MARK = "DEPTHKIT_EXEC"
+"""Variable by which the processes of one command are found."""
+
+_END_MARKED = """\
+mark=DEPTHKIT_EXEC={mark}
+for round in 1 2 3 4 5; do
+    found=
+    for process in /proc/[0-9]*; do
+        while IFS= read -r -d '' variable; do
+            [ "$variable" = "$mark" ] && found=1 && kill -9 "${{process#/proc/}}"
+        done 2>/dev/null <"$process/environ"
+    done
+    [ -n "$found" ] || break
+done
+"""
+"""Repeated, since a process may have started another one meanwhile."""
+
+
+async def as_root(environment: BaseEnvironment, command: str) -> str:
+    """Standard output of a command run as root.
+
+    Raises:
+        RuntimeError: If it fails.
+    """
+    result = await environment.exec(command, user="root")
+    if result.return_code != 0:
+        raise RuntimeError(
+            f"{environment.session_id}: {command.strip().splitlines()[0]!r} ended with status "
+            f"{result.return_code}: {result.stderr or result.stdout or ''}"
+        )
+    return result.stdout or ""
+
+
+@asynccontextmanager
+async def no_traces(
+    environment: BaseEnvironment, *, prepare: str = "", emptied: Iterable[str] = ()
+) -> AsyncIterator[dict[str, str]]:
+    """Variables for a command of which nothing is to stay; afterwards nothing has.
+
+    Processes that carry the variables are ended, the temporary folder is removed and the folders
+    of ``emptied`` are emptied. A process that drops its environment, or is started by a daemon on
+    the command's behalf, is not found.
+
+    Args:
+        environment: A running environment.
+        prepare: Shell commands to run as root before.
+        emptied: Folders in the container; those that do not exist are passed over.
+
+    Yields:
+        dict[str, str]: Environment variables to run the command with.
+    """
+    mark = uuid.uuid4().hex
+    folder = f"/tmp/dk-{mark[:12]}"  # noqa: S108 - in the container
+    # Others may write into it (a verifier may change its user) but not see what is in it.
+    await as_root(environment, f"{prepare}\nmkdir -p {folder} && chmod 1733 {folder}")
+    try:
+        yield {MARK: mark, "TMPDIR": folder}
+    finally:
+        contents = " ".join(shlex.quote(name) for name in emptied)
+        wipe = f"find {contents} -mindepth 1 -delete 2>/dev/null" if contents else ":"
+        with suppress(ContainerDiedError):  # Whatever was left is gone with it.
+            await environment.exec(
+                f"{_END_MARKED.format(mark=mark)}rm -rf {folder}; {wipe}", user="root"
+            )

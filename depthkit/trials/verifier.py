@@ -1,0 +1,337 @@
+"""A verifier whose verdict cannot be forged quietly (given to Harbor by import path).
+
+Harbor's verifier writes its verdict into a file of a world-writable folder in the container in
+which the agent's processes still run. Released tasks must be verified that way. Around Harbor's
+own verifier, which runs unchanged, the following is done; whatever it finds makes the run
+``suspect``, and a suspect run never counts as a pass.
+
+Before: the files of the container are kept as a snapshot, its processes are listed from the
+engine's host, and ``/logs/verifier`` is emptied and closed to all but the verifier's user. Where
+the agent has a user of its own, so is ``/tests``.
+
+At the start: a reward file that is there already was written by somebody else.
+
+On return: the folder is read once, over the engine's archive API, and what was read is the
+verdict. Two reward files that contradict each other have two authors.
+
+Where the verdict is a pass, then: *bait*, two reward files that say "failed", put into the
+emptied folder for a second; nobody has a reason to touch them. Meanwhile the same verifier runs
+on the snapshot, in a fresh container without the agent's processes. If it fails there, twice, and
+the live container ran nothing but an idle terminal, then something else than the state of the
+container made it pass. If other processes ran, the task may need them (a service that is to be
+checked), and the run's detail says that the two could not be compared. A reward file that the
+verifier does not write in the snapshot was not written by it in the container either.
+
+Afterwards: processes and temporary files of the verifier, ``/tests`` and ``/logs/verifier`` are
+gone, so a later segment finds nothing of the checks.
+
+What a root agent can still do is in ``docs/verdicts.md``. Verifiers in an environment of their
+own (``environment_mode = "separate"``) meet no process of the agent and run as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, override
+
+from docker.errors import DockerException
+from harbor.environments.base import BaseEnvironment
+from harbor.models.task.config import StepConfig, VerifierEnvironmentMode
+from harbor.models.task.verifier_mode import resolve_step_verifier_mode, resolve_task_verifier_mode
+from harbor.models.trial.paths import EnvironmentPaths, TrialPaths
+from harbor.models.verifier.result import VerifierResult
+from harbor.verifier.verifier import (
+    RewardFileEmptyError,
+    RewardFileNotFoundError,
+    Verifier,
+    VerifierOutputParseError,
+)
+
+from depthkit.tasks.text import printable
+from depthkit.trials.environment import DockerEnvironment
+from depthkit.trials.snapshot import (
+    NoSnapshotError,
+    drop_snapshot,
+    other_processes,
+    started_from,
+    take_snapshot,
+)
+from depthkit.trials.traces import as_root, no_traces
+from depthkit.trials.verdict import reward_of
+from depthkit.trials.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from docker.models.images import Image
+
+BAIT_SECONDS = 1.0
+
+_LOGS = str(EnvironmentPaths().verifier_dir)
+_TESTS = str(EnvironmentPaths().tests_dir)
+_REWARDS = ("reward.txt", "reward.json")
+_BAIT = {"reward.txt": "0\n", "reward.json": '{"reward": 0}\n'}
+_NO_REWARD = (RewardFileNotFoundError, RewardFileEmptyError, VerifierOutputParseError)
+
+
+class VerifierTooSlowError(RuntimeError):
+    """The verifier took longer than the task allows, so there is no verdict."""
+
+
+class WatchedVerifier(Verifier):
+    """Harbor's verifier, watched."""
+
+    @override
+    async def verify(self) -> VerifierResult:
+        """Verify, watch, and leave a :class:`Watch` in the trial's folder.
+
+        Raises:
+            VerifierTooSlowError: If the verifier takes longer than the task allows.
+        """
+        if self._is_separate():
+            return await super().verify()
+        watch = Watch(self.step_name)
+        try:
+            return await self._verify_watched(watch)
+        finally:
+            watch.append_to(self.trial_paths.trial_dir)
+
+    @property
+    def _step(self) -> StepConfig | None:
+        steps = self.task.config.steps or []
+        return next((step for step in steps if step.name == self.step_name), None)
+
+    def _is_separate(self) -> bool:
+        config, step = self.task.config, self._step
+        if step is None:
+            return resolve_task_verifier_mode(config) == VerifierEnvironmentMode.SEPARATE
+        return resolve_step_verifier_mode(config, step) == VerifierEnvironmentMode.SEPARATE
+
+    @property
+    def _seconds(self) -> float:
+        """The task's own limit for one verification."""
+        step = self._step
+        own = step.verifier.timeout_sec if step else None
+        return self.task.config.verifier.timeout_sec if own is None else own
+
+    async def _verify_watched(self, watch: Watch) -> VerifierResult:
+        async with self._snapshot() as snapshot:
+            running = await self._processes()
+            async with no_traces(
+                self.environment, prepare=await self._closing(), emptied=[_TESTS, _LOGS]
+            ) as variables:
+                result = await self._verify_live(watch, variables)
+                watch.rewards = result.rewards
+                contents = _rewards_in(self.trial_paths.verifier_dir)
+                if len({_passes(self._parsed(name)) for name in contents}) > 1:
+                    watch.suspect.append("reward.txt and reward.json contradict each other")
+                if _passes(result.rewards):
+                    bait = asyncio.create_task(self._lay_bait(watch))
+                    try:
+                        await self._compare(watch, snapshot, running, set(contents))
+                    finally:
+                        await bait
+            return result
+
+    async def _verify_live(self, watch: Watch, variables: dict[str, str]) -> VerifierResult:
+        environment, override = self.environment, self.override_env
+        declared = {**self.task.config.verifier.env, **(self.verifier_env or {}), **override}
+        self.override_env = {**variables, **declared}
+        self.environment = cast(
+            "BaseEnvironment", _Threshold(environment, lambda: self._look_at_start(watch))
+        )
+        try:
+            async with asyncio.timeout(self._seconds) as limit:
+                return await super().verify()
+        except TimeoutError as error:
+            if limit.expired():
+                raise VerifierTooSlowError(
+                    f"the verifier took longer than {self._seconds:g} s"
+                ) from error
+            raise
+        finally:
+            self.environment, self.override_env = environment, override
+
+    # --- before ---
+
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncIterator[Image | NoSnapshotError]:
+        try:
+            image = await take_snapshot(self.environment)
+        except NoSnapshotError as error:
+            yield error
+            return
+        try:
+            yield image
+        finally:
+            await drop_snapshot(image)
+
+    async def _processes(self) -> list[str] | None:
+        """Command lines beside the idle terminal; ``None`` if the engine cannot list them."""
+        if not isinstance(self.environment, DockerEnvironment):
+            return None
+        try:
+            return await other_processes(self.environment)
+        except DockerException:
+            return None
+
+    async def _closing(self) -> str:
+        """Commands that empty the folder of the verdict and close it to others."""
+        owner = self.environment.default_user
+        if owner is None:
+            owner = ((await self.environment.exec("id -u")).stdout or "0").strip()
+        lines = [
+            "set -e",
+            f"if [ -L {_LOGS} ] || [ ! -d {_LOGS} ]; then rm -rf {_LOGS}; fi",
+            f"mkdir -p {_LOGS}",
+            f"find {_LOGS} -mindepth 1 -delete",
+            *_close(_LOGS, owner),
+        ]
+        step, config = self._step, self.task.config
+        agent = step.agent.user if step and step.agent.user is not None else config.agent.user
+        if agent is not None and str(agent) not in ("root", "0", str(owner)):
+            lines += [f"mkdir -p {_TESTS}", *_close(_TESTS, owner)]
+        return "\n".join(lines)
+
+    # --- at the start, on return, after it ---
+
+    async def _look_at_start(self, watch: Watch) -> None:
+        names = " -o ".join(f"-name {name}" for name in _REWARDS)
+        found = await as_root(
+            self.environment,
+            f"find {_LOGS} -mindepth 1 -maxdepth 1 \\( {names} \\) -print -exec rm -rf {{}} +",
+        )
+        if found.strip():
+            watch.suspect.append("a reward file was written before the verifier started")
+
+    def _parsed(self, name: str) -> Mapping[str, float] | None:
+        try:
+            json_one = name.endswith(".json")
+            return self._parse_reward_json() if json_one else self._parse_reward_text()
+        except _NO_REWARD:
+            return None
+
+    async def _lay_bait(self, watch: Watch) -> None:
+        """Put reward files that say "failed" where the verifier wrote, and see who changes them."""
+        writes = "\n".join(
+            f"printf %s {shlex.quote(text)} > {_LOGS}/{name}" for name, text in _BAIT.items()
+        )
+        await as_root(
+            self.environment, f"find {_LOGS} -mindepth 1 -delete\n{writes}\nsleep {BAIT_SECONDS}"
+        )
+        with tempfile.TemporaryDirectory(prefix="depthkit-") as folder:
+            await self.environment.download_dir(_LOGS, folder)
+            if _rewards_in(Path(folder)) != _BAIT:
+                watch.suspect.append("a reward file was written after the verifier had returned")
+
+    async def _compare(
+        self,
+        watch: Watch,
+        snapshot: Image | NoSnapshotError,
+        running: list[str] | None,
+        written: set[str],
+    ) -> None:
+        """Verify the snapshot."""
+        if isinstance(snapshot, NoSnapshotError):
+            watch.note = f"there was no snapshot to compare with: {snapshot}"
+            return
+        try:
+            # Twice if it fails and that is to count, since a verdict may vary by itself.
+            for _ in range(1 if running else 2):
+                rewards, names = await self._verify_copy(snapshot)
+                watch.confirmed = _passes(rewards)
+                if watch.confirmed:
+                    break
+            fleeting = [] if watch.confirmed else await self._in_memory()
+        except (DockerException, RuntimeError, TimeoutError) as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            watch.note = f"the snapshot could not be verified: {reason}"
+            return
+        if len(written) > 1 and len(names) == 1:
+            other = min(written - names)
+            watch.suspect.append(f"the verifier does not write {other}, but it was there")
+        if watch.confirmed:
+            return
+        if running is not None and not running and not fleeting:
+            watch.suspect.append(
+                "the same files fail the same verifier where none of the agent's processes run"
+            )
+            return
+        what = ", ".join(printable(args)[:60] for args in [*(running or []), *fleeting][:5])
+        watch.note = (
+            "the snapshot fails, but could not be compared: the container also had "
+            f"{what or 'processes that the engine could not list'}"
+        )
+
+    async def _verify_copy(self, image: Image) -> tuple[Mapping[str, float] | None, set[str]]:
+        """The verdict on a snapshot, and the names of the reward files written there."""
+        with tempfile.TemporaryDirectory(prefix="depthkit-") as folder:
+            paths = TrialPaths(Path(folder))
+            paths.mkdir()  # type: ignore[no-untyped-call]
+            async with (
+                asyncio.timeout(self._seconds),
+                started_from(self.environment, image) as twin,
+            ):
+                verifier = Verifier(
+                    task=self.task,
+                    trial_paths=paths,
+                    environment=twin,
+                    override_env=self.override_env,
+                    logger=self.logger,
+                    verifier_env=self.verifier_env,
+                    step_name=self.step_name,
+                )
+                try:
+                    rewards = (await verifier.verify()).rewards
+                except _NO_REWARD:
+                    rewards = None
+            return rewards, set(_rewards_in(paths.verifier_dir))
+
+    async def _in_memory(self) -> list[str]:
+        """Files of the live container that no snapshot holds."""
+        listed = await self.environment.exec("ls -A /dev/shm 2>/dev/null", user="root")
+        return [f"{name} in shared memory" for name in (listed.stdout or "").splitlines()]
+
+
+class _Threshold:
+    """The environment as Harbor's verifier sees it, which tells when the script is about to start.
+
+    Of the commands that the verifier executes, the script alone runs as the default user.
+    """
+
+    def __init__(
+        self, environment: BaseEnvironment, at_start: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._environment = environment
+        self._at_start = at_start
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._environment, name)
+
+    async def exec(self, command: str, *, user: str | int | None = None, **kwargs: Any) -> Any:
+        if user is None:
+            await self._at_start()
+        return await self._environment.exec(command, user=user, **kwargs)
+
+
+def _close(folder: str, owner: str | int) -> list[str]:
+    chown = [] if str(owner) in ("root", "0") else [f"chown {shlex.quote(str(owner))} {folder}"]
+    return [*chown, f"chmod 700 {folder}"]
+
+
+def _rewards_in(folder: Path) -> dict[str, str]:
+    """The reward files of a folder by name; links are none."""
+    return {
+        name: path.read_text(encoding="utf-8", errors="replace")
+        for name in _REWARDS
+        if (path := folder / name).is_file() and not path.is_symlink()
+    }
+
+
+def _passes(rewards: Mapping[str, float] | None) -> bool:
+    return (reward_of(rewards) or 0) >= 1
