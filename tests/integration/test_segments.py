@@ -23,7 +23,7 @@ from depthkit.tasks import load_task
 from depthkit.trials import engine
 from depthkit.trials.models import ModelSpec
 from depthkit.trials.run import run_trial, time_limit
-from depthkit.trials.scripted.policies import Reply, fixed_replies
+from depthkit.trials.scripted.policies import Policy, Reply, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
 
 pytestmark = pytest.mark.docker
@@ -62,7 +62,11 @@ class Played:
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Played]:
     def play_(
-        k: int, replies: Sequence[str | Reply], *, cap: int | None = None, **kwargs: Any
+        k: int,
+        replies: Sequence[str | Reply] | Policy,
+        *,
+        cap: int | None = None,
+        **kwargs: Any,
     ) -> Played:
         monkeypatch.setenv("OPENAI_API_KEY", "unused")
         task = load_task(write_segments(tmp_path / "set" / f"segments-{k}", k))
@@ -73,7 +77,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
             context_tokens=context,
             max_output_tokens=1_000,
         )
-        policy = fixed_replies(replies)
+        policy = replies if callable(replies) else fixed_replies(replies)
         with ScriptedServer({f"m-{context}": policy}) as server:
             run = asyncio.run(
                 run_trial(
@@ -190,23 +194,28 @@ def test_neither_earlier_checks_nor_later_instructions_are_in_the_container(
 def test_a_summary_keeps_all_instructions_and_is_recorded_in_its_turn(
     play: Callable[..., Played],
 ) -> None:
-    long_output = reply("head -c 9000 /dev/zero | tr '\\0' 'x'", wait=1)
-    played = play(
-        2,
-        [do(1, complete=False), reply(complete=True), *[long_output] * 3, do(2), do(complete=True)],
-        context_tokens=12_000,
-        cap=20,
-    )
+    long_output = reply("head -c 9000 /dev/urandom | base64 -w 0 | head -c 9000; echo", wait=1)
+    driving = iter([do(1), *[long_output] * 3, do(2), reply(complete=True)])
+
+    def policy(messages: Sequence[Any]) -> str:
+        newest = messages[-1]["content"]
+        if "hand off your work" in newest or "asking several questions" in newest:
+            return "What was done so far is done."
+        if "next agent has a few questions" in newest or "answer each of them" in newest.lower():
+            return "Answers."
+        return next(driving)
+
+    played = play(2, policy, context_tokens=16_000, cap=20)
     turns = [json.loads(x) for x in (played.folder / "agent/turns.jsonl").read_text().splitlines()]
-    assert any(turn["summarization"] for turn in turns)
-    asked = [p for p in played.prompts if "hand off your work" in p]
-    assert asked
-    late = asked[-1]
-    assert "Write part-1 to /app/out-1." in late
-    if "Here is part 2" in json.dumps(played.requests[-1]):
-        assert "Write part-2 to /app/out-2." in late
-    # Summaries are no turns.
-    assert played.run.turns == len(turns) < len(played.requests)
+    summarized = [turn for turn in turns if turn["summarization"]]
+    assert [turn["segment"] for turn in summarized] == [2]
+    (handed_over,) = [p for p in played.prompts if "hand off your work" in p]
+    assert "Write part-1 to /app/out-1." in handed_over
+    assert "Write part-2 to /app/out-2." in handed_over
+    assert played.outcome == ("passed", "submitted", 2, 2, 6)
+    # The three calls of a summary are no turns, but their tokens are counted.
+    assert len(played.requests) == 6 + 3
+    assert played.run.input_tokens > sum(turn["input_tokens"] for turn in turns)
 
 
 def test_time_limits_are_those_of_the_paper() -> None:
