@@ -77,9 +77,9 @@ def run_ingest(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if show:
-        _print_report(report)
+        print_report(report)
     read = len(report.added) + len(report.known)
-    return _summary(report), 0 if read else 1
+    return report_summary(report), 0 if read else 1
 
 
 def estimate_rows(corpus: Corpus) -> list[dict[str, Any]]:
@@ -123,7 +123,8 @@ def _depth(depth: int | None) -> str:
     return ">80" if depth == ABOVE else str(depth)
 
 
-def _print_report(report: IngestReport) -> None:
+def print_report(report: IngestReport) -> None:
+    """Print what came of an ingest."""
     console = Console(highlight=False, soft_wrap=True)
     counts = Counter(taken.run.verdict for taken in report.added)
     verdicts = ", ".join(f"{counts[v]} {n}" for v, n in _VERDICTS.items() if counts[v])
@@ -141,7 +142,8 @@ def _print_report(report: IngestReport) -> None:
 _VERDICTS: dict[Verdict, str] = {"passed": "passed", "failed": "failed", "none": "without a result"}
 
 
-def _summary(report: IngestReport) -> dict[str, Any]:
+def report_summary(report: IngestReport) -> dict[str, Any]:
+    """The same for scripts."""
     return {
         "corpus": str(report.corpus.path),
         "added": [
