@@ -26,7 +26,7 @@ FOLDER = "/.dk"
 SESSION = ("tmux", "asciinema", "bash")
 """What a trial runs in a container; in ``FOLDER/bin``."""
 
-BASICS = ("sh", "base64", "cat", "chmod", "find", "mkdir", "rm", "sleep")
+BASICS = ("sh", "base64", "cat", "chmod", "chown", "find", "id", "ls", "mkdir", "rm", "sleep")
 """What Harbor and this package expect beside; in ``FOLDER/box``, for images without even these."""
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -34,9 +34,7 @@ _PROBE = (
     f"for tool in {' '.join((*SESSION, *BASICS))}; do "
     "command -v $tool >/dev/null 2>&1 || echo $tool; done"
 )
-_ADD_TO_PATH = (
-    f"[[ :$PATH: == *:{FOLDER}/bin:* ]] || PATH=$PATH:{FOLDER}/bin; unset PROMPT_COMMAND"
-)
+_ADD_TO_PATH = f"[[ :$PATH: == *:{FOLDER}/bin:* ]] || PATH=$PATH:{FOLDER}/bin; unset PROMPT_COMMAND"
 _NO_SHELL = (126, 127)
 """Statuses with which the engine and its init process say that a program is not there."""
 
@@ -81,7 +79,9 @@ class Missing:
 
     def _path(self, variables: dict[str, str]) -> str:
         own = dict(line.split("=", 1) for line in self.image.attrs["Config"].get("Env") or [])
-        return variables.get("PATH") or own.get("PATH") or _DEFAULT_PATH
+        path = variables.get("PATH") or own.get("PATH") or _DEFAULT_PATH
+        # A snapshot of a container is an image whose PATH has the tool set already.
+        return ":".join(p for p in path.split(":") if not p.startswith(f"{FOLDER}/"))
 
 
 _guard = threading.Lock()

@@ -59,7 +59,7 @@ config.load = lambda: config.Config("/.dk", {"ASCIINEMA_INSTALL_ID": "none"})
 sys.exit(__main__.main())
 END
 ln -s ../bin/bash box/sh
-for applet in base64 cat chmod find mkdir rm sleep; do
+for applet in base64 cat chmod chown find id ls mkdir rm sleep; do
     ln -s ../libexec/busybox "box/$applet"
 done
 chmod 755 bin/* libexec/*
