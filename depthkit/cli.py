@@ -229,6 +229,44 @@ def _measure(
 
 
 @app.command()
+def check(
+    tasks: TaskDirs,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Doing nothing must fail every segment.")
+    ] = False,
+    online: Annotated[
+        bool, typer.Option("--online", help="Give tasks the network that they declare.")
+    ] = False,
+    workers: Workers = 3,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check that tasks are fit to be measured, without a model.
+
+    First what can be read in the directory. Then, in fresh containers without network: the
+    reference solution must pass every segment, and doing nothing must fail the task. Exit status 1
+    if anything is wrong with any task.
+
+    Example: depthkit check tasks/calibration/*
+    """
+    from rich.console import Console
+
+    from depthkit.experiments.check import check_tasks
+
+    checked = check_tasks(
+        tasks, workers=workers, strict=strict, online=online, console=Console(stderr=True)
+    )
+    if as_json:
+        _print_json(row.row() for row in checked)
+    else:
+        for row in checked:
+            typer.echo(f"{'ok  ' if row.ok else 'FAIL'}  {row.dataset}/{row.task_id}")
+            for fault in row.faults:
+                typer.echo(f"  - {fault}")
+    if not all(row.ok for row in checked):
+        raise typer.Exit(1)
+
+
+@app.command()
 def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is there.")] = False,
     as_json: JsonFlag = False,

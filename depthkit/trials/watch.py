@@ -1,6 +1,7 @@
 """What was seen around a verification, kept in the trial's folder.
 
-Written by :mod:`depthkit.trials.verifier`. Nothing of Harbor is imported here, so that reading it is cheap.
+Written by :mod:`depthkit.trials.verifier`. Nothing of Harbor is imported here, so that reading it
+is cheap.
 """
 
 from __future__ import annotations
