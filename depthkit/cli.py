@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,6 +32,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Measure how deep terminal tasks are, and look into what agents did.",
 )
+
+_RUNS_TRIALS = {"free", "ladder", "check"}
+
+
+@app.callback()
+def _start(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand in _RUNS_TRIALS and os.environ.get("DEPTH_HARBOR"):
+        from importlib.metadata import version
+
+        typer.secho(
+            f"DEPTH_HARBOR is set, but not used: depthkit runs Harbor {version('harbor')} as a "
+            "library, from its own environment. Unset it to be rid of this note.",
+            fg=typer.colors.YELLOW,
+            err=True,
+        )
+
 
 TaskDirs = Annotated[
     list[Path], typer.Argument(help="Harbor task directories.", show_default=False)
@@ -147,6 +164,40 @@ ModelsFile = Annotated[
     typer.Option(help="Your models.toml, laid over the bundled one.", show_default=False),
 ]
 Workers = Annotated[int, typer.Option(min=1, envvar="DEPTH_WORKERS", help="Trials at a time.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="USD",
+        show_default=False,
+        help="Spend at most this in this invocation, all runs counted. The worst case of each "
+        "model call is reserved before it is made; needs the models' prices.",
+    ),
+]
+Reserve = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="USD",
+        show_default=False,
+        help="Start no more runs when less is left on the account, where the endpoint tells it.",
+    ),
+]
+StopFile = Annotated[
+    Path | None,
+    typer.Option(help="Start no more runs once this file exists.", show_default=False),
+]
+MaxHours = Annotated[
+    float | None,
+    typer.Option(min=0, help="Start no more runs after so many hours.", show_default=False),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say which runs would start, what is needed at most and what to expect.",
+    ),
+]
 
 
 @app.command()
@@ -156,16 +207,32 @@ def free(
     models: Models = "",
     models_file: ModelsFile = None,
     workers: Workers = 3,
+    max_cost: MaxCost = None,
+    reserve: Reserve = None,
+    stop_file: StopFile = None,
+    max_hours: MaxHours = None,
+    dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Run the first model twice on each task without a stated cap.
 
     Says which tasks are solved and gives N, the fewest turns of a passing run. What is measured
-    already is not run again.
+    already is not run again. Exit status: 1 if a run gave no result, 3 if a limit (--max-cost,
+    --reserve, --stop-file, --max-hours) ended it early.
 
     Example: depthkit free tasks/calibration/* --models scripted-merge
     """
-    _measure(tasks, corpus, models, models_file, workers, as_json, "free")
+    _measure(
+        tasks,
+        corpus,
+        models,
+        models_file,
+        workers,
+        (max_cost, reserve, stop_file, max_hours),
+        as_json,
+        dry_run,
+        "free",
+    )
 
 
 @app.command()
@@ -178,18 +245,33 @@ def ladder(
     with_free: Annotated[
         bool, typer.Option("--with-free", help="Also start missing free runs.")
     ] = False,
+    max_cost: MaxCost = None,
+    reserve: Reserve = None,
+    stop_file: StopFile = None,
+    max_hours: MaxHours = None,
+    dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure depth: runs under stated turn caps, from the smallest up.
 
     Caps at or above N count as passed; a second run is skipped after a pass; later models only
     try caps below the smallest estimate so far. Stop it with Ctrl-C (once: finish what runs) and
-    give the same command again to go on.
+    give the same command again to go on. Exit status as of free.
 
     Example: depthkit ladder tasks/calibration/* --with-free --models scripted-step,scripted-merge
     """
     scope: Literal["both", "ladder"] = "both" if with_free else "ladder"
-    _measure(tasks, corpus, models, models_file, workers, as_json, scope)
+    _measure(
+        tasks,
+        corpus,
+        models,
+        models_file,
+        workers,
+        (max_cost, reserve, stop_file, max_hours),
+        as_json,
+        dry_run,
+        scope,
+    )
 
 
 def _measure(
@@ -198,20 +280,42 @@ def _measure(
     models: str,
     models_file: Path | None,
     workers: int,
+    limits: tuple[float | None, float | None, Path | None, float | None],
     as_json: bool,
+    dry_run: bool,
     scope: Literal["free", "ladder", "both"],
 ) -> None:
     from rich.console import Console
 
-    from depthkit.experiments.measure import measure
+    from depthkit.corpus.reference import refuse_results
+    from depthkit.experiments.measure import measure, plan
+    from depthkit.trials.limits import Limits
 
+    refuse_results(corpus)
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    if dry_run:
+        planned = plan(
+            tasks,
+            corpus,
+            models=names,
+            scope=scope,
+            workers=workers,
+            models_file=models_file,
+            limits=Limits(*limits),
+        )
+        if as_json:
+            _print_json(planned.row())
+        else:
+            typer.echo("\n".join(planned.lines()))
+        return
     outcome = measure(
         tasks,
         corpus,
-        models=[name.strip() for name in models.split(",") if name.strip()],
+        models=names,
         scope=scope,
         workers=workers,
         models_file=models_file,
+        limits=Limits(*limits),
         console=Console(stderr=True),
     )
     if as_json:
@@ -224,6 +328,9 @@ def _measure(
     if outcome.stopped:
         typer.secho("Stopped; the same command goes on from here.", err=True)
         raise typer.Exit(130)
+    if outcome.limit is not None:
+        typer.secho(f"{outcome.limit}; the same command goes on from here.", err=True)
+        raise typer.Exit(3)
     if outcome.given_up:
         raise typer.Exit(1)
 
@@ -292,7 +399,74 @@ def clean(
         typer.echo("Nothing is left behind.")
 
 
-# --- corpus: ingest, estimates ---
+# --- models, settings ---
+
+models_app = typer.Typer(help="List the models that can be measured; test one with a call.")
+app.add_typer(models_app, name="models")
+
+
+@models_app.callback(invoke_without_command=True)
+def list_models(
+    ctx: typer.Context, models_file: ModelsFile = None, as_json: JsonFlag = False
+) -> None:
+    """List the models of the registry: how each is called, what it costs, whether its key is set.
+
+    test NAME makes one call.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    from depthkit.trials.models import load_models
+    from depthkit.trials.show import model_rows, models_table
+
+    rows = model_rows(load_models(models_file).values())
+    if as_json:
+        _print_json(rows)
+    else:
+        from rich.console import Console
+
+        Console().print(models_table(rows))
+
+
+@models_app.command("test")
+def test_model(
+    name: Annotated[str, typer.Argument(help="A model of the registry.", show_default=False)],
+    models_file: ModelsFile = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Most seconds to wait.")] = 180,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make one call with terminus-2's prompt: does it answer, how fast, at what cost, readably.
+
+    Exit status 1 if the call fails or terminus-2 cannot read the reply.
+    """
+    from depthkit.trials.models import select_models
+    from depthkit.trials.probe import probe
+    from depthkit.trials.show import probe_lines
+
+    (spec,) = select_models([name], models_file)
+    result = probe(spec, timeout=timeout)
+    if as_json:
+        _print_json(result.row())
+    elif result.ok:
+        typer.echo("\n".join(probe_lines(result)))
+    else:
+        typer.secho(f"{name}: {result.problem}", fg=typer.colors.RED, err=True)
+    raise typer.Exit(0 if result.ok else 1)
+
+
+@app.command()
+def settings(as_json: JsonFlag = False) -> None:
+    """Print the harness' settings as in Table 3 of the Depth paper, read off the code itself."""
+    from depthkit.trials.settings import rows, settings_table
+
+    if as_json:
+        _print_json(rows())
+    else:
+        from rich.console import Console
+
+        Console().print(settings_table())
+
+
+# --- corpus: ingest, export, estimates ---
 
 CorpusName = Annotated[
     str, typer.Argument(help="A bundled corpus by name, or a directory.", show_default=False)
@@ -310,17 +484,71 @@ def ingest(
         str | None, typer.Option(help="Data set of all of them; by default what each names.")
     ] = None,
     purpose: Annotated[
-        str, typer.Option(help="Purpose of these runs: evaluation, free or ladder.")
-    ] = "evaluation",
+        str | None,
+        typer.Option(
+            help="Purpose of these runs: evaluation, free or ladder.", show_default="evaluation"
+        ),
+    ] = None,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="OURS=THEIRS",
+            help="Results of the reference repository only: what they call a field.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Read Harbor trials that someone else ran into a corpus."""
-    from depthkit.corpus.show import run_ingest
+    """Read Harbor trials that someone else ran into a corpus.
 
-    summary, status = run_ingest(sources, corpus, dataset, purpose, show=not as_json)
+    Also reads the results of the paper's own repository: name its out/ directory.
+    """
+    from depthkit.corpus.reference import is_results
+    from depthkit.corpus.show import print_report, report_summary, run_ingest
+
+    if any(is_results(source) for source in sources):
+        from depthkit.corpus.reference_ingest import ingest_results, parse_fields
+
+        if purpose is not None:
+            raise DepthkitError(
+                "--purpose is for Harbor trials; these results state it themselves."
+            )
+        report = ingest_results(sources, corpus, dataset=dataset, fields=parse_fields(fields or ()))
+        if not as_json:
+            print_report(report)
+        summary, status = report_summary(report), 0 if report.added or report.known else 1
+    elif fields:
+        raise DepthkitError("--field is for results of the reference repository only.")
+    else:
+        purpose = purpose or "evaluation"
+        summary, status = run_ingest(sources, corpus, dataset, purpose, show=not as_json)
     if as_json:
         _print_json(summary)
     raise typer.Exit(status)
+
+
+@app.command()
+def export(
+    corpus: CorpusName,
+    reference: Annotated[
+        Path,
+        typer.Option(
+            help="Directory for the files of the paper's own repository: summary.json and "
+            "results.jsonl as in its out/.",
+            show_default=False,
+        ),
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write a corpus in the form of the paper's own repository."""
+    from depthkit.corpus import Corpus
+    from depthkit.corpus.reference import export as export_reference
+
+    report = export_reference(Corpus.open(corpus), reference)
+    if as_json:
+        _print_json(report.row())
+    else:
+        typer.echo("\n".join(report.lines()))
 
 
 @app.command()

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from depthkit.corpus import Corpus
+from depthkit.corpus.config import CONFIG
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
+from depthkit.protocol import Planned
 from depthkit.tasks import LoadedTask, load_tasks
+from depthkit.trials.budget import OUTPUT_TOKENS, Purse, may_start
+from depthkit.trials.forecast import Expected, Key, Most, Scope
+from depthkit.trials.limits import Limits, Outcome
 from depthkit.trials.models import ModelSpec, select_models
-from depthkit.trials.schedule import Outcome, Schedule
+from depthkit.trials.schedule import Schedule
 from depthkit.trials.scripted.server import ScriptedServer
-
-type Scope = Literal["free", "ladder", "both"]
 
 
 def measure(
@@ -32,6 +37,7 @@ def measure(
     workers: int = 3,
     models_file: Path | None = None,
     record: bool = True,
+    limits: Limits | None = None,
     console: Console | None = None,
 ) -> Outcome:
     """Run what is missing of the protocol over these tasks, appending to a corpus.
@@ -44,6 +50,7 @@ def measure(
         workers: Trials at a time.
         models_file: Registry to lay over the bundled one.
         record: Whether to record terminals.
+        limits: When to start no more runs.
         console: Where to draw progress; none is drawn without.
 
     Raises:
@@ -51,18 +58,7 @@ def measure(
     """
     tasks = load_tasks(task_dirs)
     corpus = Corpus.open_or_create(corpus_dir, models=tuple(models))
-    names = tuple(models) or corpus.models
-    if not names:
-        raise DepthkitError(
-            f"{corpus_dir}: the corpus names no models yet; give the model set with --models, "
-            "first model first."
-        )
-    if corpus.models and names != corpus.models[: len(names)]:
-        raise DepthkitError(
-            f"{corpus_dir}/corpus.toml: models is {list(corpus.models)}, but --models gives "
-            f"{list(names)}; estimates of different model sets need different corpora (--corpus)."
-        )
-    specs = select_models(corpus.models or names, models_file)
+    specs = _specs(corpus, models, models_file)
     for spec in specs:
         spec.check_ready(os.environ)
     with _endpoints(specs) as base_urls:
@@ -73,12 +69,148 @@ def measure(
             scope=scope,
             workers=workers,
             base_urls=base_urls,
+            limits=limits,
             record=record,
         )
         if console is not None:
             _say_plan(console, tasks, specs, schedule)
         with _progress(console, schedule):
             return schedule.run()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What :func:`measure` would do.
+
+    Attributes:
+        tasks: Tasks, of them ``tasks_left`` not finished.
+        starts: Runs that would start at once.
+        most: Runs and turns that may be needed at most.
+        most_usd: Dollars of that many turns, each as dear as a call of its model can be; ``None``
+            where prices or bounds are not known.
+        expected: What is to be expected by the finished tasks among these.
+    """
+
+    tasks: int
+    tasks_left: int
+    starts: list[tuple[Key, Planned]]
+    most: Most
+    most_usd: float | None
+    expected: Expected
+
+    def row(self) -> dict[str, Any]:
+        """For scripts."""
+        starts = [
+            {"dataset": key[0], "task_id": key[1], **asdict(planned)}
+            for key, planned in self.starts
+        ]
+        return {**asdict(self), "starts": starts}
+
+    def lines(self) -> list[str]:
+        """For a person."""
+        said = [
+            f"{'/'.join(key)}: {each.model}, {f'cap {each.cap}' if each.cap else 'no cap'}, "
+            f"run {each.attempt}"
+            for key, each in self.starts
+        ]
+        dear = f", ${self.most_usd:.2f}" if self.most_usd is not None else ""
+        return [
+            f"{self.tasks_left} of {self.tasks} tasks are not finished.",
+            f"{len(said)} runs would start now:" if said else "No run would start.",
+            *(f"  {line}" for line in said),
+            f"At most: {self.most.runs} runs, {self.most.turns} turns{dear}",
+            f"Expected: {expected_words(self.expected)}",
+        ]
+
+
+def plan(
+    task_dirs: Sequence[Path],
+    corpus_dir: Path,
+    *,
+    models: Sequence[str] = (),
+    scope: Scope,
+    workers: int = 3,
+    models_file: Path | None = None,
+    limits: Limits | None = None,
+) -> Plan:
+    """What :func:`measure` would start; nothing is started or written, no engine is needed.
+
+    Raises:
+        DepthkitError: As :func:`measure`, but for a missing key.
+    """
+    tasks = load_tasks(task_dirs)
+    with tempfile.TemporaryDirectory() as nowhere:
+        there = (corpus_dir / CONFIG).is_file()
+        corpus = (
+            Corpus.open(corpus_dir)
+            if there
+            else Corpus.open_or_create(Path(nowhere) / "corpus", models=tuple(models))
+        )
+        specs = _specs(corpus, models, models_file)
+        schedule = Schedule(corpus, tasks, specs, scope=scope, workers=workers, limits=limits)
+        schedule.read_history()
+    left = {key: schedule.most_left(key) for key in schedule.tasks}
+    most = sum(left.values(), Most())
+    dearest = [_dearest_call(spec) for spec in specs]
+    known = [usd for usd in dearest if usd is not None]
+    return Plan(
+        tasks=len(tasks),
+        tasks_left=sum(each.runs > 0 for each in left.values()),
+        starts=_first(schedule),
+        most=most,
+        most_usd=most.turns * max(known) if len(known) == len(dearest) else None,
+        expected=schedule.expected_left(),
+    )
+
+
+def _first(schedule: Schedule) -> list[tuple[Key, Planned]]:
+    """Runs that would start now."""
+    running: list[tuple[str, int | None, Purse]] = []
+    found: list[tuple[Key, Planned]] = []
+    for key, each in schedule.due():
+        if len(found) < schedule.workers and may_start(
+            schedule.budget, schedule.expected_costs, each.model, each.cap, running
+        ):
+            found.append((key, each))
+            running.append((each.model, each.cap, Purse(schedule.budget)))
+    return found
+
+
+def _dearest_call(spec: ModelSpec) -> float | None:
+    """Dollars of a call whose prompt and reply are as long as they can be."""
+    price = Limits().prices([spec])[spec.name]
+    if price is None or spec.context_tokens is None:
+        return None
+    return price.worst(spec.context_tokens, spec.max_output_tokens or OUTPUT_TOKENS)
+
+
+def expected_words(expected: Expected) -> str:
+    """What to expect, in words."""
+    if expected.runs is None:
+        return "unknown, no task is finished yet"
+    parts = [f"{expected.runs:.0f} runs"]
+    if expected.turns is not None:
+        parts.append(f"{expected.turns:.0f} turns")
+    parts.append("cost unknown" if expected.usd is None else f"${expected.usd:.2f}")
+    if expected.minutes is not None:
+        parts.append(f"{clock(expected.minutes * 60)} of agents' time")
+    return ", ".join(parts)
+
+
+def _specs(corpus: Corpus, models: Sequence[str], models_file: Path | None) -> list[ModelSpec]:
+    names = tuple(models) or corpus.models
+    if not names:
+        raise DepthkitError(
+            f"{corpus.path}: the corpus names no models yet; give the model set with --models, "
+            "first model first."
+        )
+    shared = min(len(names), len(corpus.models))
+    if names[:shared] != corpus.models[:shared]:
+        raise DepthkitError(
+            f"{corpus.path}/corpus.toml: models is {list(corpus.models)}, but --models gives "
+            f"{list(names)}; estimates of different model sets need different corpora (--corpus)."
+        )
+    return select_models(names if len(names) > shared else corpus.models, models_file)
 
 
 @contextlib.contextmanager
@@ -96,8 +228,10 @@ def _say_plan(
     console: Console, tasks: Sequence[LoadedTask], specs: Sequence[ModelSpec], schedule: Schedule
 ) -> None:
     names = ", ".join(f"{spec.name} ({spec.provenance})" for spec in specs)
+    most = schedule.limits.max_cost
+    money = "" if most is None else f" · at most ${most:.2f}"
     console.print(
-        f"{len(tasks)} tasks · {len(specs)} models: {names} · corpus {schedule.corpus.path}",
+        f"{len(tasks)} tasks · {len(specs)} models: {names}{money} · corpus {schedule.corpus.path}",
         highlight=False,
         markup=False,
     )
@@ -105,7 +239,7 @@ def _say_plan(
 
 @contextlib.contextmanager
 def _progress(console: Console | None, schedule: Schedule) -> Iterator[None]:
-    """Draw a bar that follows the schedule: runs, passes, money, and the most time left."""
+    """Draw a bar that follows the schedule: runs, passes, money, the most time left, waits."""
     if console is None:
         yield
         return
@@ -113,22 +247,23 @@ def _progress(console: Console | None, schedule: Schedule) -> Iterator[None]:
         TextColumn("Measuring"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[said]}", markup=False),
+        TextColumn("{task.fields[notice]}", style="yellow", markup=False),
         console=console,
     )
     started = time.monotonic()
-    left: dict[tuple[str, str], int] = {}
+    left: dict[Key, int] = {}
 
     def follow(run: Run | None) -> None:
         for key in schedule.tasks if run is None else [(run.dataset, run.task_id)]:
-            left[key] = schedule.most_left(key)
+            left[key] = schedule.most_left(key).runs
         runs = schedule.outcome.runs
         passed = sum(r.passed for r in runs)
         costs = [r.cost_usd for r in runs if r.cost_usd is not None]
         cost = f"${sum(costs):.2f}" if costs else "cost unknown"
         remaining = sum(left.values())
         pace = (time.monotonic() - started) / len(runs) if runs else None
-        most = f"at most {_clock(pace * remaining)} left" if pace is not None else ""
+        most = f"at most {clock(pace * remaining)} left" if pace is not None else ""
         bar.update(
             shown,
             total=len(runs) + remaining,
@@ -136,13 +271,19 @@ def _progress(console: Console | None, schedule: Schedule) -> Iterator[None]:
             said=f"{len(runs)} runs  {passed} passed  {cost}  {most}",
         )
 
+    def notice(text: str) -> None:
+        bar.update(shown, notice=text)
+        if text and not console.is_terminal:  # a log shows no bar
+            console.print(text, highlight=False, markup=False)
+
     with bar:
-        shown = bar.add_task("", said="")
-        schedule.on_change = follow
+        shown = bar.add_task("", said="", notice="")
+        schedule.on_change, schedule.on_notice = follow, notice
         yield
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds, such as 1:02:03."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}"

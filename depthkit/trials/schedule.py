@@ -7,48 +7,59 @@ finished runs are in ``runs.jsonl``, and what was in flight is started anew.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
+import re
 import shutil
-import signal
+import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any
+
+from docker.errors import DockerException
+from requests.exceptions import ConnectionError as EngineConnectionError
 
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
-from depthkit.protocol import CEILING, Planned, next_runs
+from depthkit.protocol import Planned
 from depthkit.tasks import LoadedTask
 from depthkit.trials import engine
+from depthkit.trials.budget import PURSE, Budget, Expectation, Purse, may_start
+from depthkit.trials.forecast import TRIES, Expected, Key, Most, Scope, expected, most, pending
+from depthkit.trials.interrupts import interruptible
+from depthkit.trials.landing import (
+    DISK_FULL,
+    Hold,
+    disk_errors,
+    disk_full,
+    land,
+    recover,
+    running_folder,
+)
+from depthkit.trials.limits import Limits, Outcome, Watch
+from depthkit.trials.llm import PATIENCE, Patience
 from depthkit.trials.models import ModelSpec
-from depthkit.trials.run import RUN_FILE, run_trial
+from depthkit.trials.outages import PAUSES, Outages, engine_answers
+from depthkit.trials.run import run_trial
 
-TRIES = 3
-"""Times a run without a verdict is started again within one schedule."""
-
-RUNNING = ".running"
-"""Folder in ``trials/`` of runs in flight; what a killed schedule leaves there is no result."""
-
-type Key = tuple[str, str]
 type OnChange = Callable[[Run | None], None]
+type OnNotice = Callable[[str], None]
+type Runner = Callable[..., Coroutine[Any, Any, Run]]
+
+_ENGINE_SECONDS = 2.0
+_DISK_FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
 
 
-@dataclass
-class Outcome:
-    """What one schedule did.
+@dataclass(frozen=True)
+class _Started:
+    key: Key
+    planned: Planned
+    purse: Purse
+    at: float
 
-    Attributes:
-        runs: Runs that were carried out, without verdict included.
-        given_up: Runs that gave no verdict in :data:`TRIES` tries, with the last reason.
-        stopped: Whether it was stopped before nothing was left.
-    """
 
-    runs: list[Run] = field(default_factory=list)
-    given_up: list[str] = field(default_factory=list)
-    stopped: bool = False
+type _Running = dict[asyncio.Task[Run], _Started]
 
 
 class Schedule:
@@ -56,13 +67,21 @@ class Schedule:
 
     Args:
         corpus: Where runs are appended; its model set is ``models``.
-        tasks: Single-instruction tasks.
+        tasks: The tasks.
         models: The model set in order; the first makes the free runs.
         scope: ``free`` starts free runs only, ``ladder`` capped runs only, ``both`` either.
         workers: Trials at a time.
         base_urls: Endpoint by model name, for models that have none of their own.
+        limits: When to stop.
         on_change: Called when the history was read, with ``None``, and after each run.
+        on_notice: Called with a sentence on what is waited for, empty when that is over.
         record: Whether to record terminals.
+        runner: Makes one run, as :func:`depthkit.trials.run.run_trial` does.
+        patience: With the endpoint, within a run.
+        pauses: With an endpoint that is gone, between runs (:data:`PAUSES`).
+
+    Raises:
+        DepthkitError: A limit that cannot be kept: the prices of a model are not known.
     """
 
     def __init__(
@@ -71,62 +90,78 @@ class Schedule:
         tasks: Sequence[LoadedTask],
         models: Sequence[ModelSpec],
         *,
-        scope: Literal["free", "ladder", "both"],
+        scope: Scope,
         workers: int,
         base_urls: dict[str, str] | None = None,
+        limits: Limits | None = None,
         on_change: OnChange | None = None,
+        on_notice: OnNotice | None = None,
         record: bool = True,
+        runner: Runner = run_trial,
+        patience: Patience | None = None,
+        pauses: Sequence[float] = PAUSES,
     ) -> None:
         self.corpus = corpus
         self.tasks = {(task.record.dataset, task.record.task_id): task for task in tasks}
         self.models = {spec.name: spec for spec in models}
-        self.scope = scope
+        self.scope: Scope = scope
         self.workers = workers
         self.base_urls = base_urls or {}
+        self.limits = limits or Limits()
         self.on_change = on_change
+        self.on_notice = on_notice
         self.record = record
         self.history: defaultdict[Key, list[Run]] = defaultdict(list)
         self.outcome = Outcome()
+        self.budget = Budget(self.limits.max_cost)
+        self.expected_costs = Expectation(
+            self.limits.prices(models), {spec.name: spec.max_output_tokens for spec in models}
+        )
+        self._runner = runner
+        self._patience = patience or Patience()
+        self._outages = Outages(pauses)
+        self._watch = Watch(self.limits, models, self.base_urls)
         self._tries: Counter[tuple[Key, Planned]] = Counter()
+        self._closed: set[str] = set()
+        self._pending: dict[Key, list[Planned]] = {}
         self._interrupts = 0
+        self._fatal: DepthkitError | None = None
+        self._engine_gone = False
+        self._no_money = False
+        self._notice = ""
+
+    # --- what there is to do ---
 
     def due(self) -> list[tuple[Key, Planned]]:
         """Runs that may start now, task by task in the order given."""
-        found = []
         for key in self.tasks:
-            for planned in next_runs(
-                self.history[key], list(self.models), with_free=self.scope != "ladder"
-            ):
-                in_scope = self.scope != "free" or planned.purpose == "free"
-                if in_scope and self._tries[key, planned] < TRIES:
-                    found.append((key, planned))
-        return found
+            if key not in self._pending:
+                self._pending[key] = pending(self.history[key], list(self.models), self.scope)
+        return [
+            (key, planned)
+            for key in self.tasks
+            for planned in self._pending[key]
+            if self._tries[key, planned] < TRIES and planned.model not in self._closed
+        ]
 
-    def run(self) -> Outcome:
-        """Measure until nothing is left or the schedule is interrupted.
+    def most_left(self, key: Key) -> Most:
+        """What one task may still need at most: as if every run failed."""
+        return most(key, self.history[key], list(self.models), self.scope)
 
-        Ctrl-C once finishes what runs; twice, or SIGTERM, stops what runs.
+    def expected_left(self) -> Expected:
+        """What is left of all tasks, judged by those that are finished."""
+        histories = {key: self.history[key] for key in self.tasks}
+        return expected(histories, list(self.models), self.scope)
+
+    def read_history(self) -> None:
+        """Read the runs made so far.
 
         Raises:
-            DepthkitError: If no engine answers, or another process measures into this corpus.
+            DepthkitError: A task has changed since.
         """
-        with _only_one(self.corpus):
-            engine.clean()
-            recover(self.corpus)
-            for task in self.tasks.values():
-                self.corpus.append_task(task.record)
-            self._read_history()
-            self._changed(None)
-            try:
-                asyncio.run(self._measure())
-            finally:
-                engine.release()
-                engine.clean()
-                shutil.rmtree(_running_folder(self.corpus), ignore_errors=True)
-        return self.outcome
-
-    def _read_history(self) -> None:
-        for run in self.corpus.run_records():
+        runs = self.corpus.run_records()
+        self.expected_costs.learn(runs)
+        for run in runs:
             task = self.tasks.get(key := (run.dataset, run.task_id))
             if task is None:
                 continue
@@ -137,67 +172,143 @@ class Schedule:
                 )
             self.history[key].append(run)
 
-    def _changed(self, run: Run | None) -> None:
-        if self.on_change is not None:
-            self.on_change(run)
+    # --- doing it ---
 
-    def most_left(self, key: Key) -> int:
-        """Most runs of one task that may still be needed: as many as if every one failed."""
-        imagined = list(self.history[key])
-        count = 0
-        while planned := [
-            p
-            for p in next_runs(imagined, list(self.models), with_free=self.scope != "ladder")
-            if self.scope != "free" or p.purpose == "free"
-        ]:
-            count += len(planned)
-            imagined += [_worst(key, p, count) for p in planned]
-        return count
+    def run(self) -> Outcome:
+        """Measure until nothing is left, a limit is reached, or the schedule is interrupted.
+
+        Ctrl-C once finishes what runs; twice, or SIGTERM, stops what runs.
+
+        Raises:
+            DepthkitError: If no engine answers, another process measures into this corpus, the
+                disk is full, or the account's balance is asked for and not told.
+        """
+        self._watch.start()
+        with disk_errors(self.corpus), Hold(self.corpus) as self._hold:
+            engine.clean()
+            recover(self.corpus)
+            self.corpus.append_tasks([task.record for task in self.tasks.values()])
+            self.read_history()
+            self._changed(None)
+            try:
+                asyncio.run(self._measure())
+            finally:
+                self._clean_up()
+        if self._fatal is not None:
+            raise self._fatal
+        return self.outcome
+
+    def _clean_up(self) -> None:
+        try:
+            engine.release()
+            engine.clean()
+        except (DockerException, EngineConnectionError):
+            self._say(
+                "The Docker engine does not answer, so containers may be left; depthkit clean "
+                "removes them."
+            )
+        if self._fatal is None:  # else a trial may wait there that could not be moved
+            shutil.rmtree(running_folder(self.corpus), ignore_errors=True)
 
     async def _measure(self) -> None:
-        running: dict[asyncio.Task[Run], tuple[Key, Planned]] = {}
-        with self._interruptible(running):
-            while True:
-                if self._interrupts == 0:
-                    in_flight = set(running.values())
-                    for key, planned in self.due():
-                        if len(running) >= self.workers:
-                            break
-                        if (key, planned) not in in_flight:
-                            self._tries[key, planned] += 1
-                            running[self._start(key, planned)] = (key, planned)
-                if not running:
-                    break
-                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    self._finish(task, *running.pop(task))
-        self.outcome.stopped = self._interrupts > 0
+        self._wake = asyncio.Event()
+        running: _Running = {}
 
-    def _start(self, key: Key, planned: Planned) -> asyncio.Task[Run]:
+        def interrupt(stop_now: bool) -> None:
+            if stop_now or self._interrupts:
+                for task in running:
+                    task.cancel()
+            self._interrupts += 1
+            self._wake.set()
+
+        with interruptible(interrupt):
+            while True:
+                limit = self._money_sentence() if self._no_money else await self._watch.reached()
+                short = False
+                if limit is None and not self._interrupts and self._fatal is None:
+                    short = self._start_what_may(running)
+                wait = None if limit or self._interrupts else self._wait()
+                if not running and (wait is None or self._fatal is not None):
+                    if limit or short:
+                        self.outcome.limit = limit or self._money_sentence()
+                    break
+                await self._something(running, wait)
+        self.outcome.stopped = self._interrupts > 0
+        self.outcome.spent = self.budget.spent
+
+    async def _something(self, running: _Running, wait: float | None) -> None:
+        """Until a run ends, a pause is over, or the schedule is interrupted."""
+        wake = asyncio.create_task(self._wake.wait())
+        await asyncio.wait({*running, wake}, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+        wake.cancel()
+        self._wake.clear()
+        for task in [task for task in running if task.done()]:
+            await self._finish(task, running.pop(task))
+        if self._engine_gone:
+            self._engine_gone = not await engine_answers()
+        self._say(self._waits_for())
+
+    def _start_what_may(self, running: _Running) -> bool:
+        """Start runs; say whether one was left out only because it costs too much."""
+        short = False
+        if self._engine_gone:
+            return short
+        in_flight = {(started.key, started.planned) for started in running.values()}
+        for key, planned in self.due():
+            if len(running) >= self.workers:
+                break
+            model, others = planned.model, list(running.values())
+            same = [other.purse for other in others if other.planned.model == model]
+            if (key, planned) in in_flight or not self._outages.may_start(model, same):
+                continue
+            costs = [(other.planned.model, other.planned.cap, other.purse) for other in others]
+            if not may_start(self.budget, self.expected_costs, model, planned.cap, costs):
+                short = True
+                continue
+            self._tries[key, planned] += 1
+            started = _Started(key, planned, Purse(self.budget), time.monotonic())
+            running[self._start(started)] = started
+        return short
+
+    def _start(self, started: _Started) -> asyncio.Task[Run]:
+        # The endpoint, which Harbor makes deep inside the trial, finds these by context.
+        context = copy_context()
+        context.run(PURSE.set, started.purse)
+        context.run(PATIENCE.set, self._patience)
+        model = started.planned.model
         return asyncio.create_task(
-            run_trial(
-                self.tasks[key],
-                planned,
-                self.models[planned.model],
-                trials_dir=_running_folder(self.corpus),
-                base_url=self.base_urls.get(planned.model),
+            self._runner(
+                self.tasks[started.key],
+                started.planned,
+                self.models[model],
+                trials_dir=running_folder(self.corpus),
+                base_url=self.base_urls.get(model),
                 record=self.record,
-            )
+            ),
+            context=context,
         )
 
-    def _finish(self, task: asyncio.Task[Run], key: Key, planned: Planned) -> None:
+    async def _finish(self, task: asyncio.Task[Run], started: _Started) -> None:
         if task.cancelled():
             return
+        key, planned = started.key, started.planned
+        self.expected_costs.saw(planned.model, started.purse)
         if error := task.exception():
-            # Harbor refuses the task itself, for example a network policy that cannot be kept:
-            # no run was made, and none will be.
-            self._tries[key, planned] = TRIES
-            self.outcome.given_up.append(f"{'/'.join(key)}: {error}")
+            await self._could_not_run(error, started)
             return
         run = task.result()
-        _land(self.corpus, run)
+        try:
+            land(self.corpus, run)
+        except (DepthkitError, OSError) as failed:
+            self._fatal = (
+                failed if isinstance(failed, DepthkitError) else disk_full(self.corpus, failed)
+            )
+            return
         self.history[key].append(run)
+        self._pending.pop(key, None)
         self.outcome.runs.append(run)
+        self.expected_costs.learn([run])
+        await self._learn_from(run, started)
         if run.verdict == "none" and self._tries[key, planned] >= TRIES:
             cap = f"cap {planned.cap}" if planned.cap else "no cap"
             self.outcome.given_up.append(
@@ -206,93 +317,79 @@ class Schedule:
             )
         self._changed(run)
 
-    @contextlib.contextmanager
-    def _interruptible(
-        self, running: dict[asyncio.Task[Run], tuple[Key, Planned]]
-    ) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
+    async def _could_not_run(self, error: BaseException, started: _Started) -> None:
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            self._fatal = disk_full(self.corpus, error)
+        elif isinstance(error, DockerException | EngineConnectionError) and await self._lost():
+            self._tries[started.key, started.planned] -= 1
+        else:
+            # Harbor refuses the task itself, for example a network policy that cannot be kept:
+            # no run was made, and none will be.
+            self._tries[started.key, started.planned] = TRIES
+            self.outcome.given_up.append(f"{'/'.join(started.key)}: {error}")
 
-        def interrupt(stop_now: bool) -> None:
-            if stop_now or self._interrupts:
-                for task in running:
-                    task.cancel()
-            self._interrupts += 1
+    async def _learn_from(self, run: Run, started: _Started) -> None:
+        """What a run without a verdict says of the ones to come."""
+        model, again = run.model, (started.key, started.planned)
+        if run.valid or run.stop == "refused" or started.purse.outlook == "answered":
+            self._outages.answered(model)
+        match run.stop, started.purse.outlook:
+            case "infrastructure", _ if _DISK_FULL.search(run.detail or ""):
+                self._fatal = disk_full(self.corpus, run.detail)
+            case "infrastructure", _ if await self._lost():
+                self._tries[again] -= 1
+            case "budget", _:
+                self._no_money = True
+            case "model_error", "may_pass":
+                self._tries[again] -= 1
+                if self._outages.failed(model, started.at):
+                    self._close(model, run)
+            case "model_error", "all":
+                self._close(model, run)
 
-        handlers = {signal.SIGINT: False, signal.SIGTERM: True}
-        for number, stop_now in handlers.items():
-            loop.add_signal_handler(number, interrupt, stop_now)
-        try:
-            yield
-        finally:
-            for number in handlers:
-                loop.remove_signal_handler(number)
+    def _close(self, model: str, run: Run) -> None:
+        """Start no more runs of a model that cannot be called."""
+        if model not in self._closed:
+            self._closed.add(model)
+            self.outcome.given_up.append(f"{model}, all its runs: {run.detail}")
 
+    async def _lost(self) -> bool:
+        """Whether the engine itself is gone, not a container only."""
+        self._engine_gone = not await engine_answers()
+        return self._engine_gone
 
-def _worst(key: Key, planned: Planned, number: int) -> Run:
-    """The outcome that leaves most to do: a free run passes only at the ceiling, others fail."""
-    free = planned.purpose == "free"
-    return Run(
-        run_id=f"imagined-{number}-{planned.attempt}",
-        dataset=key[0],
-        task_id=key[1],
-        model=planned.model,
-        cap=planned.cap,
-        attempt=planned.attempt,
-        purpose=planned.purpose,
-        verdict="passed" if free else "failed",
-        stop="submitted",
-        turns=CEILING if free else planned.cap,
-        provenance="scripted",
-    )
+    # --- limits and waits ---
 
+    def _money_sentence(self) -> str:
+        return (
+            f"--max-cost ${self.limits.max_cost:.2f} does not cover another run "
+            f"(${self.budget.spent:.2f} spent)"
+        )
 
-def _running_folder(corpus: Corpus) -> Path:
-    return corpus.path / "trials" / RUNNING
+    def _wait(self) -> float | None:
+        """Seconds after which something may start that may not now; ``None`` without such."""
+        waits = [_ENGINE_SECONDS] if self._engine_gone else []
+        due = {planned.model for _, planned in self.due()}
+        waits += [left for model, left in self._outages.waiting().items() if model in due]
+        return min(waits) if waits else None
 
+    def _waits_for(self) -> str:
+        if self._engine_gone:
+            return "The Docker engine does not answer; no new runs until it does."
+        said = [
+            f"{model}'s endpoint does not answer; next try in {seconds:.0f} s."
+            for model, seconds in self._outages.waiting().items()
+            if model not in self._closed
+        ]
+        return " ".join(said)
 
-def _land(corpus: Corpus, run: Run) -> None:
-    """Move a finished trial to its place, then append its record.
+    def _say(self, notice: str) -> None:
+        if re.sub(r"\d+ s", "", notice) != re.sub(r"\d+ s", "", self._notice):
+            self._notice = notice
+            self._hold.say(notice)
+            if self.on_notice is not None:
+                self.on_notice(notice)
 
-    In this order a run in ``runs.jsonl`` always has its files, and one killed in between is found
-    again.
-    """
-    source = _running_folder(corpus) / run.run_id
-    if source.is_dir():
-        source.rename(corpus.trial_dir(run.run_id))
-    corpus.append_run(run)
-
-
-def recover(corpus: Corpus) -> list[str]:
-    """Append runs whose files are in place but whose line is missing; drop half-done trials.
-
-    Only a process that holds the corpus may call it.
-
-    Returns:
-        list[str]: Names of the runs that were appended.
-    """
-    known = {run.run_id for run in corpus.run_records()}
-    found = []
-    trials = corpus.path / "trials"
-    for folder in (trials, trials / RUNNING):
-        for path in sorted(folder.glob(f"*/{RUN_FILE}")):
-            run = Run.model_validate_json(path.read_text(encoding="utf-8"))
-            if run.run_id not in known and run.run_id == path.parent.name:
-                _land(corpus, run)
-                found.append(run.run_id)
-    shutil.rmtree(trials / RUNNING, ignore_errors=True)
-    return found
-
-
-@contextlib.contextmanager
-def _only_one(corpus: Corpus) -> Iterator[None]:
-    """Hold the corpus for measuring, so that nothing is measured twice."""
-    path = corpus.path / ".measuring.lock"
-    with path.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise DepthkitError(
-                f"{corpus.path}: another depthkit process is measuring into this corpus; wait for "
-                "it, or name another one with --corpus."
-            ) from error
-        yield
+    def _changed(self, run: Run | None) -> None:
+        if self.on_change is not None:
+            self.on_change(run)

@@ -22,7 +22,7 @@ from depthkit.experiments.measure import measure
 from depthkit.tasks import load_task
 from depthkit.tasks.calibration import write_family
 from depthkit.trials import engine
-from depthkit.trials.schedule import RUNNING
+from depthkit.trials.landing import RUNNING
 
 pytestmark = pytest.mark.docker
 

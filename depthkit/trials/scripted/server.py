@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
@@ -25,6 +26,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from depthkit.tasks.work import work_of_script
+from depthkit.trials.budget import Price
 from depthkit.trials.scripted.policies import POLICIES, Policy, Reply
 
 _START_SECONDS = 10.0
@@ -34,14 +36,32 @@ _ERROR_TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_
 class ScriptedServer:
     """The endpoint, as a context manager: serving inside ``with``, gone after it.
 
-    Policies are looked up by the model name of the request (``openai/NAME`` for LiteLLM).
+    Policies are looked up by the model name of the request (``openai/NAME`` for LiteLLM). A reply
+    is cut at the request's ``max_tokens``.
+
+    Args:
+        policies: Policy by name; by default all there are.
+        prices: What every request that a policy answers is billed at, whether or not the client
+            is still there when the answer is ready; nothing is billed without.
+        credit: Dollars on the account, told as OpenRouter tells them; not told without.
+        states_cost: Whether an answer's usage has its ``cost``.
 
     Attributes:
         base_url: Address for an OpenAI client, such as ``http://127.0.0.1:41234/v1``.
+        billed: Dollars billed so far.
     """
 
-    def __init__(self, policies: Mapping[str, Policy] | None = None) -> None:
+    def __init__(
+        self,
+        policies: Mapping[str, Policy] | None = None,
+        *,
+        prices: Price | None = None,
+        credit: float | None = None,
+        states_cost: bool = False,
+    ) -> None:
         self._policies = dict(POLICIES if policies is None else policies)
+        self._prices, self._credit, self._states_cost = prices, credit, states_cost
+        self.billed = 0.0
         self._requests: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -49,6 +69,7 @@ class ScriptedServer:
         routes = [
             Route("/v1/chat/completions", self._complete, methods=["POST"]),
             Route("/v1/models", self._models),
+            Route("/v1/credits", self._credits),
         ]
         config = uvicorn.Config(
             Starlette(routes=routes),
@@ -97,6 +118,11 @@ class ScriptedServer:
         ]
         return JSONResponse({"object": "list", "data": models})
 
+    async def _credits(self, _: Request) -> Response:
+        if self._credit is None:
+            return _error(404, "this endpoint has no accounts")
+        return JSONResponse({"data": {"total_credits": self._credit, "total_usage": self.billed}})
+
     async def _complete(self, request: Request) -> Response:
         try:
             body = json.loads(await request.body())
@@ -111,10 +137,19 @@ class ScriptedServer:
             return _error(404, f"the model {model!r} does not exist here")
         answer = policy(messages)
         reply = Reply(answer) if isinstance(answer, str) else answer
+        written = _tokens(reply.content)
+        if written > (most := body.get("max_tokens") or written):
+            written = most
+            reply = replace(reply, content=_cut(reply.content, most), finish_reason="length")
+        usage: dict[str, Any] = {}
+        if reply.status == 200 and self._prices is not None:
+            cost = self._prices.cost(prompt, cached, written)
+            with self._lock:
+                self.billed += cost
+            usage = {"cost": cost} if self._states_cost else {}
         await asyncio.sleep(reply.delay)
         if reply.status != 200:
             return _error(reply.status, reply.content, reply.headers)
-        written = _tokens(reply.content)
         completion = {
             "id": f"chatcmpl-{len(messages)}",
             "created": int(time.time()),
@@ -124,6 +159,7 @@ class ScriptedServer:
                 "completion_tokens": written,
                 "total_tokens": prompt + written,
                 "prompt_tokens_details": {"cached_tokens": cached},
+                **usage,
             },
         }
         if body.get("stream"):
@@ -158,6 +194,14 @@ def _message_tokens(content: str) -> int:
 
 def _tokens(text: str) -> int:
     return work_of_script(text).tokens
+
+
+def _cut(text: str, tokens: int) -> str:
+    """The longest beginning of a text, by halves, that has at most so many tokens."""
+    end = len(text)
+    while _tokens(text[:end]) > tokens:
+        end //= 2
+    return text[:end]
 
 
 async def _chunks(completion: Mapping[str, Any], reply: Reply) -> AsyncIterator[str]:

@@ -1,0 +1,165 @@
+"""What is left of a measurement: which runs may start, how many at most, what to expect.
+
+Pure: finished runs go in. The most is a bound, as if every run came out the way that leaves most
+to do; what is expected is what finished tasks took on average, less what a task has had already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from depthkit.model import Run
+from depthkit.protocol import CEILING, Planned, next_runs
+
+TRIES = 3
+"""Times a run without a verdict is started again within one schedule; and refusals, over all
+schedules, after which a model is asked no more about a task."""
+
+type Key = tuple[str, str]
+"""Data set and task."""
+
+type Scope = Literal["free", "ladder", "both"]
+"""Free runs only, capped runs only, or either."""
+
+
+def refusing(history: Iterable[Run], models: Sequence[str]) -> list[str]:
+    """Models that have refused a task for good: :data:`TRIES` times since their last result."""
+    refusals = dict.fromkeys(models, 0)
+    for run in history:
+        if run.model in refusals:
+            if run.valid:
+                refusals[run.model] = 0
+            elif run.stop == "refused":
+                refusals[run.model] += 1
+    return [model for model, count in refusals.items() if count >= TRIES]
+
+
+def pending(history: Sequence[Run], models: Sequence[str], scope: Scope) -> list[Planned]:
+    """Runs of one task that may start now, within a scope.
+
+    A model that refuses the task is passed over, so that only its own denominator loses the task;
+    when the first one does, there is nothing to measure.
+    """
+    refused = refusing(history, models)
+    willing = [model for model in models if model not in refused]
+    if models[0] not in willing:
+        return []
+    found = next_runs(history, willing, with_free=scope != "ladder")
+    return [planned for planned in found if scope != "free" or planned.purpose == "free"]
+
+
+@dataclass(frozen=True)
+class Most:
+    """A bound of what a task may still need."""
+
+    runs: int = 0
+    turns: int = 0
+
+    def __add__(self, other: Most) -> Most:
+        return Most(self.runs + other.runs, self.turns + other.turns)
+
+
+def most(key: Key, history: Sequence[Run], models: Sequence[str], scope: Scope) -> Most:
+    """What a task may still need at most: as if free runs passed late and every other failed."""
+    imagined = list(history)
+    runs = turns = 0
+    while planned := pending(imagined, models, scope):
+        runs += len(planned)
+        turns += sum(each.cap or CEILING for each in planned)
+        imagined += [_worst(key, each, runs) for each in planned]
+    return Most(runs, turns)
+
+
+def _worst(key: Key, planned: Planned, number: int) -> Run:
+    free = planned.purpose == "free"
+    return Run(
+        run_id=f"imagined-{number}-{planned.attempt}",
+        dataset=key[0],
+        task_id=key[1],
+        model=planned.model,
+        cap=planned.cap,
+        attempt=planned.attempt,
+        purpose=planned.purpose,
+        verdict="passed" if free else "failed",
+        stop="submitted",
+        turns=CEILING if free else planned.cap,
+        provenance="scripted",
+    )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What some tasks may be expected to take still; ``None`` where no finished task tells.
+
+    Attributes:
+        runs: Runs.
+        turns: Turns.
+        usd: Dollars.
+        minutes: Minutes of agents, to be divided by the trials at a time.
+    """
+
+    runs: float | None = None
+    turns: float | None = None
+    usd: float | None = None
+    minutes: float | None = None
+
+
+type _Sums = tuple[float | None, ...]
+
+
+def expected(
+    histories: Mapping[Key, Sequence[Run]], models: Sequence[str], scope: Scope
+) -> Expected:
+    """What is left of these tasks, from those among them that are finished.
+
+    A task is compared with the finished ones of its own data set, or where there is none with all.
+    """
+    finished: dict[Key, _Sums] = {}
+    left: dict[Key, _Sums] = {}
+    for key, history in histories.items():
+        counted = [run for run in history if _in_scope(run, scope)]
+        if pending(history, models, scope):
+            left[key] = _sums(counted)
+        elif any(run.valid for run in counted):
+            finished[key] = _sums(counted)
+    if not left:
+        return Expected(0, 0, 0, 0)
+    totals = [
+        _total(column, left, finished) for column in range(len(Expected.__dataclass_fields__))
+    ]
+    return Expected(*totals)
+
+
+def _total(column: int, left: Mapping[Key, _Sums], finished: Mapping[Key, _Sums]) -> float | None:
+    total = 0.0
+    for key, done in left.items():
+        alike = {k: v for k, v in finished.items() if k[0] == key[0]} or finished
+        known = [value for sums in alike.values() if (value := sums[column]) is not None]
+        if not known:
+            return None
+        # One run more at the least, however much a task has had already.
+        one = fmean(known) / fmean(sums[0] or 1 for sums in alike.values())
+        total += max(fmean(known) - (done[column] or 0), one)
+    return total
+
+
+def _in_scope(run: Run, scope: Scope) -> bool:
+    wanted = {"free": ("free",), "ladder": ("ladder",), "both": ("free", "ladder")}
+    return run.purpose in wanted[scope]
+
+
+def _sums(runs: Sequence[Run]) -> _Sums:
+    return (
+        float(len(runs)),
+        _sum([run.turns for run in runs if run.valid]),
+        _sum([run.cost_usd for run in runs if run.valid]),
+        _sum([run.agent_minutes for run in runs if run.valid]),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if known and len(known) == len(values) else None
