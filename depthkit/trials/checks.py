@@ -108,18 +108,19 @@ async def run_checks(
     payload = (_BEFORE.format(word=word) + script + _END).encode() + b"\0"
     stream = _Stream()
     async with no_traces(environment) as variables:
-        feed = in_thread(
-            lambda: _feed(
-                environment.container, payload, variables, _resolve(environment, user), stream
-            )
-        )
+
+        def feed() -> None:
+            _feed(environment.container, payload, variables, _resolve(environment, user), stream)
+
         try:
-            status = await asyncio.wait_for(feed, seconds)
+            await asyncio.wait_for(in_thread(lambda: environment._api_call(feed)), seconds)
+            in_time = True
         except TimeoutError:
-            status = None
-    if status is None and not await environment.is_alive():
+            in_time = False
+    outcome = stream.outcome(word, in_time=in_time)
+    if not outcome.finished and not await environment.is_alive():
         raise ContainerDiedError(f"{environment.session_id}: the container died during checks")
-    return stream.outcome(word, in_time=status is not None)
+    return outcome
 
 
 def _resolve(environment: DockerEnvironment, user: str | int | None) -> str:
@@ -165,8 +166,8 @@ class _Stream:
 
 def _feed(
     container: Container, payload: bytes, variables: dict[str, str], user: str, stream: _Stream
-) -> int | None:
-    """Run bash on the payload; its status, ``None`` if the engine knows none."""
+) -> None:
+    """Run bash on the payload, until its output ends."""
     api = container.client.api  # type: ignore[union-attr]
     made = api.exec_create(
         container.id, ["bash", "-c", _READ_AND_RUN], stdin=True, environment=variables, user=user
@@ -176,5 +177,3 @@ def _feed(
         getattr(connection, "_sock", connection).sendall(payload)
         for kind, data in frames_iter(connection, tty=False):  # type: ignore[no-untyped-call]
             stream.add(kind, data)
-    code = api.exec_inspect(made["Id"])["ExitCode"]
-    return None if code is None else int(code)

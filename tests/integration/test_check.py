@@ -1,0 +1,134 @@
+"""``depthkit check`` on real tasks: what it finds, says, and exits with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toys import TASK_TOML, TEST_SH, write_segments, write_toy
+
+from depthkit.trials import engine
+
+pytestmark = pytest.mark.docker
+
+ONLINE = """\
+#!/bin/bash
+[ "$(ls /sys/class/net)" = lo ] || echo done > /app/out
+"""
+
+
+def write_tasks(folder: Path) -> None:
+    write_toy(folder / "good")
+    write_segments(folder / "good-parts", 2)
+    wrong = write_toy(folder / "wrong")
+    (wrong / "solution" / "solve.sh").write_text("#!/bin/bash\necho I cannot >&2\nexit 3\n")
+    (wrong / "tests" / "test.sh").write_text("echo looking at it\n" + TEST_SH)
+    write_toy(folder / "easy", test="#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n")
+    lax = write_segments(folder / "lax-parts", 2)
+    (lax / "steps/s2/tests/test.sh").write_text("#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n")
+    broken = write_segments(folder / "broken-parts", 2)
+    (broken / "steps/s2/solution/solve.sh").write_text("#!/bin/bash\ntrue\n")
+    (write_toy(folder / "unsolved") / "solution" / "solve.sh").unlink()
+    networked = write_toy(folder / "networked")
+    (networked / "task.toml").write_text(TASK_TOML.replace("no-network", "public"))
+    (networked / "solution" / "solve.sh").write_text(ONLINE)
+    silent = write_toy(folder / "silent", test="#!/bin/bash\ntrue\n")
+    assert silent.is_dir()
+    (write_toy(folder / "misspelt") / "task.toml").write_text("[agnet]\n")
+    (folder / "no-task").mkdir()
+
+
+def check(*arguments: str | Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "depthkit", "check", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("check") / "set"
+    write_tasks(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> dict[str, Any]:
+    status, printed = check(*sorted(folder.iterdir()), "--json", "--workers", "4")
+    assert status == 1
+    return {row["task_id"]: row for row in json.loads(printed)}
+
+
+def test_tasks_whose_solution_passes_and_that_nothing_fails_are_ok(rows: dict[str, Any]) -> None:
+    assert {name for name, row in rows.items() if row["ok"]} == {"good", "good-parts", "lax-parts"}
+    assert [s["passed"] for s in rows["good-parts"]["solution"]["segments"]] == [True, True]
+    assert [s["passed"] for s in rows["good-parts"]["nothing"]["segments"]] == [False, False]
+    assert rows["good"]["dataset"] == "set"
+
+
+def test_a_solution_that_fails_is_shown_with_the_last_lines(rows: dict[str, Any]) -> None:
+    (fault,) = rows["wrong"]["faults"]
+    assert "the reference solution fails with reward 0" in fault
+    for line in ("I cannot", "(solve.sh ended with status 3)", "looking at it"):
+        assert f"| {line}" in fault
+    assert rows["wrong"]["solution"]["passed"] is False
+
+
+def test_a_task_that_passes_by_itself_is_a_fault(rows: dict[str, Any]) -> None:
+    assert rows["easy"]["faults"] == ["doing nothing passes the task"]
+    assert rows["easy"]["nothing"]["passed"] is True
+
+
+def test_segments_are_reported_one_by_one(rows: dict[str, Any]) -> None:
+    assert [s["passed"] for s in rows["lax-parts"]["nothing"]["segments"]] == [False, True]
+    (fault,) = rows["broken-parts"]["faults"]
+    assert "fails segment s2" in fault
+
+
+def test_faults_of_every_directory_are_told(rows: dict[str, Any]) -> None:
+    assert "agnet is not a field" in rows["misspelt"]["faults"][0]
+    assert "is no Harbor task" in rows["no-task"]["faults"][0]
+    assert "solution/solve.sh: is missing" in rows["unsolved"]["faults"][0]
+    assert rows["unsolved"]["solution"] is None
+    assert rows["unsolved"]["nothing"]["passed"] is False
+
+
+def test_a_verifier_that_says_nothing_is_a_fault_of_both(rows: dict[str, Any]) -> None:
+    solution, nothing = rows["silent"]["faults"]
+    assert "the reference solution gave no verdict: RewardFileNotFoundError" in solution
+    assert "doing nothing gave no verdict" in nothing
+
+
+def test_tasks_are_checked_offline_and_it_says_what_they_declare(rows: dict[str, Any]) -> None:
+    (fault,) = rows["networked"]["faults"]
+    assert "(checked offline; the task declares public)" in fault
+    assert rows["networked"]["network_not_given"] == "public"
+    assert rows["good"]["network_not_given"] is None
+
+
+def test_online_gives_the_network_and_strict_asks_more(folder: Path) -> None:
+    status, printed = check(folder / "networked", folder / "lax-parts", "--online", "--strict")
+    assert status == 1
+    assert printed.splitlines() == [
+        "ok    set/networked",
+        "FAIL  set/lax-parts",
+        "  - doing nothing passes segment s2",
+    ]
+
+
+def test_faults_that_can_be_read_need_no_engine(folder: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    status, printed = check(folder / "misspelt")
+    assert status == 1
+    assert printed.startswith("FAIL  set/misspelt\n  - ")
+
+
+def test_a_check_leaves_nothing_in_the_engine(rows: dict[str, Any]) -> None:
+    assert rows
+    assert not engine.clean(dry_run=True)
