@@ -1,4 +1,4 @@
-"""Statistics as the papers use them: arrays in, numbers out."""
+"""Medians and percentiles as the papers use them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,35 @@ def quantile(values: ArrayLike, q: float) -> float:
     known = np.asarray(values, dtype=float)
     known = known[~np.isnan(known)]
     return float(np.quantile(known, q)) if known.size else float("nan")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median between two percentiles, over ``n`` known values, as in Table 9."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    method: str
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "\N{EN DASH}"
+        value, low, high = (f"{each:,.0f}" for each in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
+
+
+def spread(values: ArrayLike, low: float = 0.1, high: float = 0.9) -> Spread:
+    """Median with the ``low`` and ``high`` quantiles of the known values, ``nan`` without any."""
+    known = int((~np.isnan(np.asarray(values, dtype=float))).sum())
+    return Spread(
+        value=quantile(values, 0.5),
+        low=quantile(values, low),
+        high=quantile(values, high),
+        n=known,
+        method=f"median, {low:.0%} and {high:.0%} quantiles, interpolated linearly",
+    )
 
 
 @dataclass(frozen=True)
