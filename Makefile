@@ -1,13 +1,13 @@
 # Each target sets up what it needs by itself. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test demo bench lab lock clean
+.PHONY: help setup report test tools demo bench lab lock clean
 
 # Of .venv, or of the active conda environment; `setup` has run when a recipe asks for it.
 python = "$$(env/setup.sh --python)"
 bin = "$$(dirname $(python))"
-# Runs a shell command with an engine and the base image; $$0 is the Python to use in it.
-with_engine = env/engine.sh run -- sh -c 'set -e; env/base/build.sh; $(1)' $(python)
+# Runs a shell command with an engine, the base image and the tool set; $$0 is the Python to use in it.
+with_engine = env/engine.sh run -- sh -c 'set -e; env/base/build.sh; env/tools/build.sh; $(1)' $(python)
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,9 @@ demo: setup  ## measure the demo corpus again, with scripted models in real cont
 
 bench: setup  ## time the trial runner against Harbor's own, side by side
 	@$(call with_engine,for file in tests/benchmarks/bench_*.py; do "$$0" "$$file"; done)
+
+tools:  ## build the tool set for task images that lack tmux, bash or asciinema
+	@env/engine.sh run -- env/tools/build.sh
 
 lab: setup  ## open the notebooks in JupyterLab
 	@$(bin)/jupyter lab notebooks

@@ -8,7 +8,7 @@
 #   share/    descriptions of terminals
 #
 # Nothing of it looks outside /.dk: it runs in images with another C library or with none. The name
-# is as long as /usr, so that a path built into a library can be turned into one here.
+# is as long as /usr and /bin, so that a path built into a program can be turned into one here.
 set -eu
 root=${1%/} out=$2/.dk
 mkdir -p "$out/bin" "$out/box" "$out/lib/locale" "$out/libexec"
@@ -35,10 +35,16 @@ done
 for module in "lib/$python"/lib-dynload/*.so; do
     if needs "$module" | grep -qv '/lib[cm]\.so'; then rm "$module"; fi
 done
+for program in libexec/tmux libexec/python3; do
+    lib/ld.so --library-path "$libraries" "$root/usr/bin/patchelf" \
+        --set-interpreter /.dk/lib/ld.so --force-rpath --set-rpath /.dk/lib "$program"
+done
 cp -R "$root/usr/lib/locale/C.utf8" lib/locale/
 # Without a description of the terminal bash would show a long command as one line, its end only.
 mkdir share && cp -R "$root/lib/terminfo" share/
 sed -i 's|/usr/lib/locale|/.dk/lib/locale|g; s|/usr/share/terminfo|/.dk/share/terminfo|g' lib/libc.so.6 bin/bash
+sed -i 's|/bin/sh|/.dk/sh|g' libexec/tmux
+ln -s bin/bash sh
 
 # --- how they are started ---
 
@@ -46,10 +52,10 @@ sed -i 's|/usr/lib/locale|/.dk/lib/locale|g; s|/usr/share/terminfo|/.dk/share/te
 start='#!/.dk/bin/bash -p
 [ -x "$SHELL" ] || SHELL=$(type -P bash) || SHELL=/.dk/bin/bash
 export SHELL
-exec /.dk/lib/ld.so --library-path /.dk/lib'
-printf '%s --argv0 tmux /.dk/libexec/tmux "$@"\n' "$start" >bin/tmux
-printf '%s /.dk/libexec/python3 -IS /.dk/libexec/asciinema.py "$@"\n' "$start" >bin/asciinema
-cat >libexec/asciinema.py <<'END'
+exec'
+printf '%s -a tmux /.dk/libexec/tmux "$@"\n' "$start" >bin/tmux
+printf '%s /.dk/libexec/python3 -IS /.dk/libexec/asciinema "$@"\n' "$start" >bin/asciinema
+cat >libexec/asciinema <<'END'
 import sys
 
 from asciinema import __main__, config
@@ -59,7 +65,7 @@ config.load = lambda: config.Config("/.dk", {"ASCIINEMA_INSTALL_ID": "none"})
 sys.exit(__main__.main())
 END
 ln -s ../bin/bash box/sh
-for applet in base64 cat chmod chown find id ls mkdir rm sleep; do
+for applet in base64 cat chmod chown find id ls mkdir mkfifo rm sleep; do
     ln -s ../libexec/busybox "box/$applet"
 done
 chmod 755 bin/* libexec/*

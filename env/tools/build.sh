@@ -24,8 +24,9 @@ from_packages() {
     printf '%s\n' "$sources" >"$work/sources.list"
     {
         # Unpacked only: none of the packages is set up, and none of their scripts runs.
-        mmdebstrap --quiet --variant=extract --include=asciinema,bash-static,busybox-static,libc-bin,ncurses-base,tmux \
-            --aptopt='Acquire::Languages "none"' bookworm "$work/root" "$work/sources.list" &&
+        mmdebstrap --quiet --variant=extract --aptopt='Acquire::Languages "none"' \
+            --include=asciinema,bash-static,busybox-static,libc-bin,ncurses-base,patchelf,tmux \
+            bookworm "$work/root" "$work/sources.list" &&
             sh "$here/assemble.sh" "$work/root" "$work/out"
     } 2>"$log" || {
         tail -n 5 "$log" >&2

@@ -314,6 +314,8 @@ def test_200_kilobytes_of_keystrokes_arrive_whole(image: str, test: str, tmp_pat
             got.append(member.read())
 
     command = f"cat > /app/big <<'END OF IT'\n{BIG}END OF IT\necho done > /app/out"
-    run, _ = play(tmp_path, image, then_look(reply(command, wait=20.0), look), test=test)
+    first = reply(command, wait=15.0)
+    # asciinema would stop for good within it, see depthkit/trials/recorder.py.
+    run, _ = play(tmp_path, image, then_look(first, look), test=test, record=False)
     assert run.verdict == "passed"
     assert hashlib.sha256(got[0]).hexdigest() == hashlib.sha256(BIG.encode()).hexdigest()

@@ -1,0 +1,116 @@
+"""A recording of the terminal, made outside it.
+
+Harbor records by running asciinema inside the terminal, so that everything passes through the
+recorder. The one that distributions ship stops for good once more than about 4 KB are typed at
+once: it waits until the shell takes the input, and the shell until it takes the echo. Here tmux
+passes the output on to a stream of the engine's, and the file is written as it comes, with times
+taken on this side: the terminal is the same with and without a recording, the image needs no
+recorder, and the file is there even if the container dies.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import shlex
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, TextIO
+
+from docker.errors import DockerException
+from docker.models.containers import Container
+from docker.utils.socket import STDERR, frames_iter
+
+from depthkit.trials import engine
+
+_READY = b"ready"
+_READY_SECONDS = 10.0
+
+# The pipe has no name any more once both its ends are open. C-l draws the prompt again, which
+# came before the recording. The stream ends with the window, tmux or the container.
+_STREAM = """\
+mkfifo {fifo} && tmux pipe-pane -t {session} 'cat > {fifo}' && exec 3<{fifo} && rm {fifo} &&
+tmux send-keys -t {session} C-l && echo ready >&2 && exec cat <&3"""
+
+
+class Recorder:
+    """Records one tmux session as an asciicast of version 2, output only.
+
+    Args:
+        container: Where the session runs; bash, cat, mkfifo, rm and tmux are on its PATH.
+        path: The file to write.
+        session: Name of the session.
+        user: The user it belongs to; ``None`` is the container's.
+        width: Columns of the terminal.
+        height: Rows of the terminal.
+    """
+
+    def __init__(
+        self,
+        container: Container,
+        path: Path,
+        *,
+        session: str,
+        user: str | None,
+        width: int,
+        height: int,
+    ) -> None:
+        self._container = container
+        self._path = path
+        self._session = shlex.quote(session)
+        self._user = "0" if user == "root" else user or ""
+        self._size = (width, height)
+        self._ready = threading.Event()
+        self.error: str | None = None
+        """Why there is no recording, or why it ended early; ``None`` if neither is so."""
+
+    def start(self) -> None:
+        """Begin to record, before anything is typed; the file grows until the session ends.
+
+        Takes the place of the session's pipe, if it has one. A recording that fails is said in
+        ``error`` and does not fail the run.
+        """
+        threading.Thread(target=self._write, daemon=True).start()
+        if not self._ready.wait(_READY_SECONDS):
+            self.error = f"the terminal's output did not come within {_READY_SECONDS:.0f} seconds"
+
+    def _write(self) -> None:
+        script = _STREAM.format(
+            fifo=f"/tmp/.recording-{uuid.uuid4().hex}",  # noqa: S108 - in the container
+            session=self._session,
+        )
+        with self._path.open("w", encoding="utf-8") as out:
+            began = time.time()
+            width, height = self._size
+            header = {"version": 2, "width": width, "height": height, "timestamp": int(began)}
+            print(json.dumps(header), file=out, flush=True)
+            try:
+                self._copy(script, out, began)
+            except (DockerException, OSError) as error:
+                self.error = str(error)
+            finally:
+                self._ready.set()
+
+    def _copy(self, script: str, out: TextIO, began: float) -> None:
+        api = engine.client().api
+        started = api.exec_create(self._container.id, ["bash", "-c", script], user=self._user)["Id"]
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        failed = b""
+        stream: Any = api.exec_start(started, socket=True)
+        try:
+            for kind, data in frames_iter(stream, tty=False):  # type: ignore[no-untyped-call]
+                if kind == STDERR and data.strip() == _READY:
+                    self._ready.set()
+                elif kind == STDERR:
+                    failed += data
+                elif text := decoder.decode(data):
+                    event = [round(time.time() - began, 6), "o", text]
+                    print(json.dumps(event, ensure_ascii=False), file=out, flush=True)
+        finally:
+            # docker-py leaves that to its caller; the two refer to each other, and Python would
+            # complain if it had to collect them.
+            stream._response.close()
+        if failed:
+            self.error = failed.decode(errors="replace").strip()[:500]
