@@ -1,0 +1,69 @@
+"""What all commands share: the application, how an error is shown, and common options."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from depthkit.errors import DepthkitError
+
+
+class _Group(TyperGroup):
+    """Prints a :class:`DepthkitError` as one line and exits with status 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DepthkitError as error:
+            typer.secho(f"{error}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2) from error
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Measure how deep terminal tasks are, and look into what agents did.",
+)
+
+_RUNS_TRIALS = {"free", "ladder", "check"}
+
+
+@app.callback()
+def _start(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand in _RUNS_TRIALS and os.environ.get("DEPTH_HARBOR"):
+        from importlib.metadata import version
+
+        typer.secho(
+            f"DEPTH_HARBOR is set, but not used: depthkit runs Harbor {version('harbor')} as a "
+            "library, from its own environment. Unset it to be rid of this note.",
+            fg=typer.colors.YELLOW,
+            err=True,
+        )
+
+
+TaskDirs = Annotated[
+    list[Path], typer.Argument(help="Harbor task directories.", show_default=False)
+]
+CorpusName = Annotated[
+    str, typer.Argument(help="A bundled corpus by name, or a directory.", show_default=False)
+]
+ModelsFile = Annotated[
+    Path | None,
+    typer.Option(help="Your models.toml, laid over the bundled one.", show_default=False),
+]
+Workers = Annotated[int, typer.Option(min=1, envvar="DEPTH_WORKERS", help="Trials at a time.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+def print_json(rows: Iterable[Any] | dict[str, Any]) -> None:
+    """Print an object, or rows as a list, for scripts."""
+    data = rows if isinstance(rows, dict) else list(rows)
+    sys.stdout.write(json.dumps(data, indent=2, default=str) + "\n")

@@ -1,0 +1,102 @@
+"""Commands on corpora: ingest, export, estimates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from depthkit.cli.base import CorpusName, JsonFlag, app, print_json
+from depthkit.errors import DepthkitError
+
+
+@app.command()
+def ingest(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Harbor job or trial directories, or folders of such.", metavar="SRC…"),
+    ],
+    corpus: Annotated[Path, typer.Option(help="Corpus to add to; made if there is none.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="Data set of all of them; by default what each names.")
+    ] = None,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            help="Purpose of these runs: evaluation, free or ladder.", show_default="evaluation"
+        ),
+    ] = None,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="OURS=THEIRS",
+            help="Results of the reference repository only: what they call a field.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read Harbor trials that someone else ran into a corpus.
+
+    Also reads the results of the paper's own repository: name its out/ directory.
+    """
+    from depthkit.corpus.reference import is_results
+    from depthkit.corpus.show import print_report, report_summary, run_ingest
+
+    if any(is_results(source) for source in sources):
+        from depthkit.corpus.reference_ingest import ingest_results, parse_fields
+
+        if purpose is not None:
+            raise DepthkitError(
+                "--purpose is for Harbor trials; these results state it themselves."
+            )
+        report = ingest_results(sources, corpus, dataset=dataset, fields=parse_fields(fields or ()))
+        if not as_json:
+            print_report(report)
+        summary, status = report_summary(report), 0 if report.added or report.known else 1
+    elif fields:
+        raise DepthkitError("--field is for results of the reference repository only.")
+    else:
+        purpose = purpose or "evaluation"
+        summary, status = run_ingest(sources, corpus, dataset, purpose, show=not as_json)
+    if as_json:
+        print_json(summary)
+    raise typer.Exit(status)
+
+
+@app.command()
+def export(
+    corpus: CorpusName,
+    reference: Annotated[
+        Path,
+        typer.Option(
+            help="Directory for the files of the paper's own repository: summary.json and "
+            "results.jsonl as in its out/.",
+            show_default=False,
+        ),
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write a corpus in the form of the paper's own repository."""
+    from depthkit.corpus import Corpus
+    from depthkit.corpus.reference import export as export_reference
+
+    report = export_reference(Corpus.open(corpus), reference)
+    if as_json:
+        print_json(report.row())
+    else:
+        typer.echo("\n".join(report.lines()))
+
+
+@app.command()
+def estimates(corpus: CorpusName, as_json: JsonFlag = False) -> None:
+    """Print what the runs of each task say about its depth."""
+    from depthkit.corpus import Corpus
+    from depthkit.corpus.show import estimate_rows, print_estimates
+
+    opened = Corpus.open(corpus)
+    if as_json:
+        print_json(estimate_rows(opened))
+    else:
+        print_estimates(opened)

@@ -1,0 +1,90 @@
+"""Commands on tables, figures and reports: claims, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from depthkit.cli.base import JsonFlag, app, print_json
+from depthkit.errors import DepthkitError
+
+
+@app.command()
+def claims(
+    corpus: Annotated[str, typer.Option(help="Name of a bundled corpus, or a directory.")] = "demo",
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare the numbers the papers print with what a corpus gives."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from depthkit.artifacts.claims import claims as compare
+
+    found = compare(corpus)
+    if as_json:
+        print_json(result.row() for result in found.results)
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Section", "Number", "Published", "Computed", "Agrees"):
+        table.add_column(heading, justify="right" if heading.endswith("ed") else "left")
+    for result in found.results:
+        if result.kind != "not_computable":
+            table.add_row(
+                Text(result.claim.section),
+                Text(result.claim.claim),
+                result.claim.value,
+                result.computed_text,
+                "yes" if result.agrees else "no",
+            )
+    console = Console()
+    console.print(table)
+    console.print(Text(found.score))
+    console.print(Text(found.provenance), style="dim")
+
+
+@app.command()
+def report(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Reports of reports/reports.yaml; all by default.", show_default=False),
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="Corpus in place of the one in reports.yaml.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Default: reports/build.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", metavar="KEY=VALUE", help="Set a parameter.")
+    ] = None,
+) -> None:
+    """Run the notebooks whose report is stale; write pages that open offline."""
+    import yaml
+
+    from depthkit import reports
+
+    overrides = {}
+    for pair in parameter or []:
+        key, equals, value = pair.partition("=")
+        try:
+            overrides[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise DepthkitError(f"-p {pair}: the value is not YAML.") from error
+        if not equals:
+            raise DepthkitError(f"-p {pair}: write it as key=value, such as seed=1.")
+    project = reports.find_project()
+    chosen = reports.load_reports(project, names or [], corpus=corpus, overrides=overrides)
+    build = output or project / "reports/build"
+
+    def say(outcome: reports.Outcome) -> None:
+        words = {"built": "made", "fresh": "up to date", "failed": "FAILED"}
+        typer.echo(f"{outcome.name}: {words[outcome.state]} ({outcome.seconds:.1f} s)")
+
+    outcomes = reports.make_reports(chosen, build, progress=say)
+    typer.echo(build / "index.html")
+    if failed := [outcome for outcome in outcomes if outcome.error]:
+        typer.echo("\n\n".join(f"{o.name}: {o.error}" for o in failed), err=True)
+        raise typer.Exit(1)

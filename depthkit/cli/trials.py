@@ -1,0 +1,260 @@
+"""Commands that run trials or clean up after them: free, ladder, check, clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from depthkit.cli.base import JsonFlag, ModelsFile, TaskDirs, Workers, app, print_json
+
+CorpusDir = Annotated[
+    Path,
+    typer.Option(
+        "--corpus",
+        envvar="DEPTH_OUT",
+        help="Directory of the corpus that runs are appended to; made if there is none.",
+        show_default="corpus",
+    ),
+]
+Models = Annotated[
+    str,
+    typer.Option(
+        help="Model set, comma-separated, first model first; a corpus remembers its own.",
+        show_default=False,
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="USD",
+        show_default=False,
+        help="Spend at most this in this invocation, all runs counted. The worst case of each "
+        "model call is reserved before it is made; needs the models' prices.",
+    ),
+]
+Reserve = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="USD",
+        show_default=False,
+        help="Start no more runs when less is left on the account, where the endpoint tells it.",
+    ),
+]
+StopFile = Annotated[
+    Path | None,
+    typer.Option(help="Start no more runs once this file exists.", show_default=False),
+]
+MaxHours = Annotated[
+    float | None,
+    typer.Option(min=0, help="Start no more runs after so many hours.", show_default=False),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say which runs would start, what is needed at most and what to expect.",
+    ),
+]
+
+
+@app.command()
+def free(
+    tasks: TaskDirs,
+    corpus: CorpusDir = Path("corpus"),
+    models: Models = "",
+    models_file: ModelsFile = None,
+    workers: Workers = 3,
+    max_cost: MaxCost = None,
+    reserve: Reserve = None,
+    stop_file: StopFile = None,
+    max_hours: MaxHours = None,
+    dry_run: DryRun = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run the first model twice on each task without a stated cap.
+
+    Says which tasks are solved and gives N, the fewest turns of a passing run. What is measured
+    already is not run again. Exit status: 1 if a run gave no result, 3 if a limit (--max-cost,
+    --reserve, --stop-file, --max-hours) ended it early.
+
+    Example: depthkit free tasks/calibration/* --models scripted-merge
+    """
+    _measure(
+        tasks,
+        corpus,
+        models,
+        models_file,
+        workers,
+        (max_cost, reserve, stop_file, max_hours),
+        as_json,
+        dry_run,
+        "free",
+    )
+
+
+@app.command()
+def ladder(
+    tasks: TaskDirs,
+    corpus: CorpusDir = Path("corpus"),
+    models: Models = "",
+    models_file: ModelsFile = None,
+    workers: Workers = 3,
+    with_free: Annotated[
+        bool, typer.Option("--with-free", help="Also start missing free runs.")
+    ] = False,
+    max_cost: MaxCost = None,
+    reserve: Reserve = None,
+    stop_file: StopFile = None,
+    max_hours: MaxHours = None,
+    dry_run: DryRun = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure depth: runs under stated turn caps, from the smallest up.
+
+    Caps at or above N count as passed; a second run is skipped after a pass; later models only
+    try caps below the smallest estimate so far. Stop it with Ctrl-C (once: finish what runs) and
+    give the same command again to go on. Exit status as of free.
+
+    Example: depthkit ladder tasks/calibration/* --with-free --models scripted-step,scripted-merge
+    """
+    scope: Literal["both", "ladder"] = "both" if with_free else "ladder"
+    _measure(
+        tasks,
+        corpus,
+        models,
+        models_file,
+        workers,
+        (max_cost, reserve, stop_file, max_hours),
+        as_json,
+        dry_run,
+        scope,
+    )
+
+
+def _measure(
+    tasks: list[Path],
+    corpus: Path,
+    models: str,
+    models_file: Path | None,
+    workers: int,
+    limits: tuple[float | None, float | None, Path | None, float | None],
+    as_json: bool,
+    dry_run: bool,
+    scope: Literal["free", "ladder", "both"],
+) -> None:
+    from rich.console import Console
+
+    from depthkit.corpus.reference import refuse_results
+    from depthkit.experiments.measure import measure, plan
+    from depthkit.trials.limits import Limits
+
+    refuse_results(corpus)
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    if dry_run:
+        planned = plan(
+            tasks,
+            corpus,
+            models=names,
+            scope=scope,
+            workers=workers,
+            models_file=models_file,
+            limits=Limits(*limits),
+        )
+        if as_json:
+            print_json(planned.row())
+        else:
+            typer.echo("\n".join(planned.lines()))
+        return
+    outcome = measure(
+        tasks,
+        corpus,
+        models=names,
+        scope=scope,
+        workers=workers,
+        models_file=models_file,
+        limits=Limits(*limits),
+        console=Console(stderr=True),
+    )
+    if as_json:
+        print_json(run.model_dump(mode="json") for run in outcome.runs)
+    else:
+        passed = sum(run.passed for run in outcome.runs)
+        typer.echo(f"{len(outcome.runs)} runs, {passed} passed, in {corpus}")
+    for reason in outcome.given_up:
+        typer.secho(f"No result: {reason}", fg=typer.colors.YELLOW, err=True)
+    if outcome.stopped:
+        typer.secho("Stopped; the same command goes on from here.", err=True)
+        raise typer.Exit(130)
+    if outcome.limit is not None:
+        typer.secho(f"{outcome.limit}; the same command goes on from here.", err=True)
+        raise typer.Exit(3)
+    if outcome.given_up:
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    tasks: TaskDirs,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Doing nothing must fail every segment.")
+    ] = False,
+    online: Annotated[
+        bool, typer.Option("--online", help="Give tasks the network that they declare.")
+    ] = False,
+    workers: Workers = 3,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check that tasks are fit to be measured, without a model.
+
+    First what can be read in the directory. Then, in fresh containers without network: the
+    reference solution must pass every segment, and doing nothing must fail the task. Exit status 1
+    if anything is wrong with any task.
+
+    Example: depthkit check tasks/calibration/*
+    """
+    from rich.console import Console
+
+    from depthkit.experiments.check import check_tasks
+
+    checked = check_tasks(
+        tasks, workers=workers, strict=strict, online=online, console=Console(stderr=True)
+    )
+    if as_json:
+        print_json(row.row() for row in checked)
+    else:
+        for row in checked:
+            typer.echo(f"{'ok  ' if row.ok else 'FAIL'}  {row.dataset}/{row.task_id}")
+            for fault in row.faults:
+                typer.echo(f"  - {fault}")
+    if not all(row.ok for row in checked):
+        raise typer.Exit(1)
+
+
+@app.command()
+def clean(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is there.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove containers, networks and images that killed depthkit processes left behind.
+
+    What belongs to a process that still runs is left alone. free and ladder do this by themselves
+    when they start.
+    """
+    from depthkit.trials import engine
+
+    found = engine.clean(dry_run=dry_run)
+    if as_json:
+        print_json(vars(found))
+        return
+    verb = "Would remove" if dry_run else "Removed"
+    for kind in ("containers", "networks", "images"):
+        for name in getattr(found, kind):
+            typer.echo(f"{verb} {kind.removesuffix('s')} {name}")
+    for name in found.in_use:
+        typer.echo(f"Left {name}: in use")
+    if not found:
+        typer.echo("Nothing is left behind.")
