@@ -125,7 +125,8 @@ async def run_checks(
 
 def _resolve(environment: DockerEnvironment, user: str | int | None) -> str:
     wanted = environment.default_user if user is None else user
-    return "" if wanted is None else str(wanted)
+    # By number, since an image need not have a list of users.
+    return "" if wanted is None else "0" if wanted == "root" else str(wanted)
 
 
 class _Stream:

@@ -183,7 +183,9 @@ class WatchedVerifier(Verifier):
     async def _closing(self) -> str:
         """Commands that empty the folder of the verdict and close it to others."""
         owner = self.environment.default_user
-        if owner is None:
+        if owner is None and isinstance(self.environment, DockerEnvironment):
+            owner = self.environment.container.attrs["Config"]["User"] or "root"
+        elif owner is None:
             owner = ((await self.environment.exec("id -u")).stdout or "0").strip()
         lines = [
             "set -e",

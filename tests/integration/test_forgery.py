@@ -146,6 +146,17 @@ def test_a_loop_of_an_agent_with_its_own_user_cannot_write_at_all(tmp_path: Path
     asyncio.run(check())
 
 
+def test_a_verdict_that_is_there_before_the_verifier_starts_is_not_read(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with container(tmp_path) as box:
+            # Once, as soon as the tests are there: after the folder was emptied for the last time.
+            await box.leave_running(f"until [ -e /tests/test.sh ]; do sleep 0.01; done; {FORGE}")
+            assert await box.verify() == {"reward": 0.0}
+            assert "before the verifier started" in (suspicion(box.folder) or "")
+
+    asyncio.run(check())
+
+
 def test_reward_json_does_not_win_over_the_verifiers_reward_txt(tmp_path: Path) -> None:
     async def check() -> None:
         async with container(tmp_path, test=SLOW_FAIL) as box:
