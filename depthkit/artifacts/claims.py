@@ -17,7 +17,7 @@ import pandas as pd
 
 from depthkit import protocol
 from depthkit.artifacts import page
-from depthkit.artifacts.artifact import REPORT_DIR, Artifact, as_corpus, build
+from depthkit.artifacts.artifact import REPORT_DIR, Artifact, as_corpus, build, ids
 from depthkit.artifacts.datasets import audited, find_datasets
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
@@ -40,6 +40,7 @@ class Result:
             none.
         agrees: ``None`` if nothing was computed.
         reason: Why nothing was computed.
+        built: Whether depthkit has the artifact; without it a claim is ``not_computable``.
     """
 
     claim: Claim
@@ -47,11 +48,13 @@ class Result:
     computed: tuple[Decimal, ...] | None = None
     agrees: bool | None = None
     reason: str | None = None
+    built: bool = True
 
     @property
     def counted(self) -> bool:
         """Whether it is in numerator and denominator of the score."""
-        return self.kind == "computed" and self.claim.rule != "about"
+        once = self.claim.repeats is None
+        return self.kind == "computed" and self.claim.rule != "about" and once
 
     def row(self) -> dict[str, Any]:
         """As ``depthkit claims --json`` prints it."""
@@ -67,6 +70,8 @@ class Result:
             "printed": self.claim.value,
             "rule": self.claim.rule,
             "counted": self.counted,
+            "repeats": self.claim.repeats,
+            "built": self.built,
             "reason": self.reason,
         }
 
@@ -77,9 +82,10 @@ class Result:
             return MISSING
         if len(self.computed) > 1:
             return ", ".join(str(number) for number in self.computed)
-        digits = max(0, -int(self.claim.half_unit.as_tuple().exponent) - 1) + 1
-        text = f"{self.computed[0]:.{digits}f}".rstrip("0").rstrip(".")
-        return f"{text}%" if self.claim.percent else text
+        if self.claim.decimals > 6:
+            return f"{self.computed[0]:.2e}"
+        text = f"{self.computed[0]:.{self.claim.decimals + 1}f}".rstrip("0").rstrip(".")
+        return f"{text}%" if self.claim.value.endswith("%") else text
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,20 @@ class Claims:
     provenance: str
 
     @property
+    def missing(self) -> list[Result]:
+        """Numbers that this corpus cannot give, repeats left out."""
+        return [r for r in self._without if r.built]
+
+    @property
+    def waiting(self) -> list[Result]:
+        """Numbers of artifacts that depthkit does not have yet, repeats left out."""
+        return [r for r in self._without if not r.built]
+
+    @property
+    def _without(self) -> list[Result]:
+        return [r for r in self.results if r.kind == "not_computable" and not r.claim.repeats]
+
+    @property
     def score(self) -> str:
         """For example ``81 of 84 computed numbers agree · 12 not computable in corpus tb2``."""
         parts = []
@@ -104,16 +124,20 @@ class Claims:
         if counted:
             agree = sum(bool(result.agrees) for result in counted)
             parts.append(f"{agree} of {len(counted)} computed numbers agree")
-        missing = sum(result.kind == "not_computable" for result in self.results)
-        if missing:
+        if missing := len(self.missing):
             parts.append(f"{missing} not computable in corpus {self.corpus}")
-        settings = [result for result in self.results if result.kind == "setting"]
+        if waiting := len(self.waiting):
+            parts.append(f"{waiting} of artifacts not built yet")
+        once = [result for result in self.results if result.claim.repeats is None]
+        settings = [result for result in once if result.kind == "setting"]
         if settings:
             agree = sum(bool(result.agrees) for result in settings)
             parts.append(f"{agree} of {len(settings)} settings agree")
-        about = sum(r.kind == "computed" and r.claim.rule == "about" for r in self.results)
+        about = sum(r.kind == "computed" and r.claim.rule == "about" for r in once)
         if about:
             parts.append(f"{about} approximate, not counted")
+        if repeats := len(self.results) - len(once):
+            parts.append(f"{repeats} repeat others, not counted")
         return " · ".join(parts) or "no published numbers"
 
     def show(self) -> page.Fragment:
@@ -121,15 +145,17 @@ class Claims:
         if directory := environ.get(REPORT_DIR):
             Path(directory, "claims.txt").write_text(self.score, "utf-8")
         there = [result for result in self.results if result.kind != "not_computable"]
-        missing = [result for result in self.results if result.kind == "not_computable"]
         parts = [f"<p><b>Published numbers.</b> {escape(self.score)}.</p>"]
         if there:
             parts.append(_table_html(there, "claims"))
-        if missing:
-            parts.append(
-                f"<details><summary>{len(missing)} numbers that corpus {escape(self.corpus)} "
-                f"cannot give</summary>{_table_html(missing, 'claims-missing')}</details>"
-            )
+        for results, what, table_id in (
+            (self.missing, f"that corpus {self.corpus} cannot give", "claims-missing"),
+            (self.waiting, "of artifacts that are not built yet", "claims-waiting"),
+        ):
+            if results:
+                summary = escape(f"{len(results)} numbers {what}")
+                table = _table_html(results, table_id)
+                parts.append(f"<details><summary>{summary}</summary>{table}</details>")
         parts.append(f'<p class="provenance">{escape(self.provenance)}</p>')
         return page.Fragment(f'<section class="depthkit claims">{"".join(parts)}</section>')
 
@@ -150,17 +176,31 @@ def claims(
     Raises:
         DepthkitError: a published number names a cell that its artifact does not have.
     """
-    opened = as_corpus(corpus)
-    built: dict[tuple[str, tuple[str, ...]], Artifact] = {}
-    results = [
-        _compare(claim, opened, built)
+    wanted = [
+        claim
         for paper in papers
         for claim in published(paper)
         if section is None or claim.section.split(",")[0] == section
     ]
-    if not results:
+    if not wanted:
         raise DepthkitError(f"section is {section!r}; no published number is of that section.")
-    return Claims(tuple(results), opened.name, audited(opened).provenance)
+    return compare(wanted, corpus)
+
+
+def compare(wanted: Iterable[Claim], corpus: Corpus | str | Path) -> Claims:
+    """Compare a corpus with these claims.
+
+    Args:
+        wanted: What to compare; as they are, also such as no paper makes.
+        corpus: As for :func:`claims`.
+
+    Raises:
+        DepthkitError: as for :func:`claims`.
+    """
+    opened = as_corpus(corpus)
+    built: dict[tuple[str, tuple[str, ...]], Artifact] = {}
+    results = tuple(_compare(claim, opened, built) for claim in wanted)
+    return Claims(results, opened.name, audited(opened).provenance)
 
 
 def _compare(
@@ -171,11 +211,14 @@ def _compare(
     if claim.kind == "setting":
         numbers = _setting(claim)
         return Result(claim, "setting", numbers, numbers == claim.numbers)
+    assert claim.artifact is not None
+    if claim.artifact not in ids():
+        reason = f"artifact {claim.artifact} is not built yet"
+        return Result(claim, "not_computable", reason=reason, built=False)
     names = find_datasets(corpus, claim.datasets)
     if names is None:
         reason = f"corpus {corpus.name} does not hold {', '.join(claim.datasets)}"
         return Result(claim, "not_computable", reason=reason)
-    assert claim.artifact is not None
     key = claim.artifact, tuple(names)
     if key not in built:
         built[key] = build(claim.artifact, corpus, datasets=names)
@@ -213,8 +256,11 @@ def _look_up(claim: Claim, made: Artifact, names: dict[str, str]) -> tuple[Decim
         )
     for column, value in cell.where.items():
         frame = frame[frame[column] == names.get(str(value), value)]
-    if len(frame) > 1:
+    if cell.of is not None:
+        frame = frame.sort_values(cell.column, ascending=cell.of == "min", na_position="first")
+    elif len(frame) > 1:
         raise DepthkitError(f"claim {claim.id}: {len(frame)} rows of {made.id} fit its cell.")
+    # an unknown row sorts first: without it the end of a range is unknown too
     if frame.empty or pd.isna(frame[cell.column].iloc[0]):
         return None, False
     above = f"{cell.column}_above"
@@ -231,7 +277,8 @@ def agrees(claim: Claim, value: Decimal) -> bool:
         value: In the printed unit.
     """
     printed = claim.number
-    value = value.quantize(Decimal("1e-9"))  # drops the error of floating point
+    # drops the error of floating point, far below the last printed digit
+    value = value.quantize(min(Decimal("1e-9"), claim.half_unit.scaleb(-4)))
     match claim.rule:
         case "rounded":
             return abs(value - printed) <= claim.half_unit

@@ -15,6 +15,7 @@ from typing import Any
 from rich.table import Table
 
 from depthkit.protocol import CEILING
+from depthkit.trials.checks import CHECK_SECONDS
 from depthkit.trials.run import AGENT, SEGMENT_SECONDS, time_limit
 
 PRINTED_SEGMENTS = 6
@@ -88,6 +89,7 @@ def published_settings() -> dict[str, float]:
         "ours_hours_3": time_limit(3) / 3600,
         "output_bytes": ours.output_bytes,
         "wait_seconds": ours.wait_seconds,
+        "check_minutes": CHECK_SECONDS / 60,
     }
 
 
