@@ -220,7 +220,7 @@ def clean(*, dry_run: bool = False) -> Leftovers:
         for network in api.networks.list(filters=query):
             if is_left(network.attrs.get("Labels")):
                 drop(network.name or str(network.id), found.networks, network.remove)
-        for image in api.images.list(filters=query):
+        for image in _images(query):
             if is_left(image.labels):
                 drop(_image_name(image), found.images, partial(remove_image, image))
     if not dry_run:
@@ -228,6 +228,17 @@ def clean(*, dry_run: bool = False) -> Leftovers:
         for identity, lock in dead.locks.items():
             if dead(identity):
                 lock.unlink(missing_ok=True)
+    return found
+
+
+def _images(query: Filters) -> list[Image]:
+    """Images that match; one that another process removes meanwhile is no longer there."""
+    found = []
+    for each in client().api.images(filters=query):
+        try:
+            found.append(client().images.get(each["Id"]))
+        except NotFound:
+            continue
     return found
 
 
@@ -254,7 +265,7 @@ def release() -> None:
     query: Filters = {"label": f"{OWNER_LABEL}={_owner.id}"}
     for container in api.containers.list(all=True, filters=query, ignore_removed=True):
         remove_container(container)
-    for image in api.images.list(filters=query):
+    for image in _images(query):
         try:
             remove_image(image)
         except APIError as error:
