@@ -26,7 +26,20 @@ FOLDER = "/.dk"
 SESSION = ("tmux", "asciinema", "bash")
 """What a trial runs in a container; in ``FOLDER/bin``."""
 
-BASICS = ("sh", "base64", "cat", "chmod", "chown", "find", "id", "ls", "mkdir", "mkfifo", "rm", "sleep")
+BASICS = (
+    "sh",
+    "base64",
+    "cat",
+    "chmod",
+    "chown",
+    "find",
+    "id",
+    "ls",
+    "mkdir",
+    "mkfifo",
+    "rm",
+    "sleep",
+)
 """What Harbor and this package expect beside; in ``FOLDER/box``, for images without even these."""
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
