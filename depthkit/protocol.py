@@ -52,7 +52,7 @@ class Planned:
     model: str
     cap: int | None
     attempt: int
-    purpose: Literal["free", "ladder"]
+    purpose: Literal["free", "ladder", "evaluation"]
 
 
 def cap_statement(cap: int, k: int = 1) -> str:
@@ -162,6 +162,26 @@ def next_runs(
     if not with_free and any(planned.purpose == "free" for planned in ladder.pending):
         return []
     return ladder.pending
+
+
+def evaluation_runs(history: Iterable[Run], models: Sequence[str]) -> list[Planned]:
+    """Missing evaluation runs of one task: :data:`FREE_RUNS` a model, none with a stated cap.
+
+    They are separate from the runs that measure depth, the first model's too (Appendix I).
+
+    Args:
+        history: Finished runs of the task, of any purpose.
+        models: The models to evaluate.
+    """
+    done = {
+        (run.model, run.attempt) for run in history if run.purpose == "evaluation" and run.valid
+    }
+    return [
+        Planned(model, None, attempt, "evaluation")
+        for model in models
+        for attempt in range(1, FREE_RUNS + 1)
+        if (model, attempt) not in done
+    ]
 
 
 def estimate(

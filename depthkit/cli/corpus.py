@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -100,3 +101,22 @@ def estimates(corpus: CorpusName, as_json: JsonFlag = False) -> None:
         print_json(estimate_rows(opened))
     else:
         print_estimates(opened)
+
+
+@app.command()
+def evaluate(corpus: CorpusName, as_json: JsonFlag = False) -> None:
+    """Print how models do on a corpus' tasks: pass@1 and the fraction of segments (Table 2).
+
+    Counts evaluation runs only (depthkit free --model NAME), averaged within a task and then over
+    tasks, and pooled over runs.
+    """
+    from depthkit.corpus import Corpus
+    from depthkit.experiments.evaluate import evaluation, evaluation_table
+
+    frame = evaluation(Corpus.open(corpus))
+    if as_json:
+        print_json(json.loads(frame.to_json(orient="records")))
+    else:
+        from rich.console import Console
+
+        Console().print(evaluation_table(frame))

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from depthkit.cli.base import JsonFlag, ModelsFile, TaskDirs, Workers, app, print_json
+from depthkit.errors import DepthkitError
 
 CorpusDir = Annotated[
     Path,
@@ -66,6 +67,14 @@ def free(
     tasks: TaskDirs,
     corpus: CorpusDir = Path("corpus"),
     models: Models = "",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="One model. Another than the first of the corpus' set is evaluated: two runs a "
+            "task that count for `depthkit evaluate` and not for depth.",
+            show_default=False,
+        ),
+    ] = "",
     models_file: ModelsFile = None,
     workers: Workers = 3,
     max_cost: MaxCost = None,
@@ -83,16 +92,20 @@ def free(
 
     Example: depthkit free tasks/calibration/* --models scripted-merge
     """
+    from depthkit.experiments.measure import evaluates
+
+    if model and models:
+        raise DepthkitError("Give --model or --models, not both.")
     _measure(
         tasks,
         corpus,
-        models,
+        models or model,
         models_file,
         workers,
         (max_cost, reserve, stop_file, max_hours),
         as_json,
         dry_run,
-        "free",
+        "evaluation" if model and evaluates(corpus, model) else "free",
     )
 
 
@@ -144,7 +157,7 @@ def _measure(
     limits: tuple[float | None, float | None, Path | None, float | None],
     as_json: bool,
     dry_run: bool,
-    scope: Literal["free", "ladder", "both"],
+    scope: Literal["free", "ladder", "both", "evaluation"],
 ) -> None:
     from rich.console import Console
 

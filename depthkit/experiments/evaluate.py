@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pandas as pd
+from rich.markup import escape
+from rich.table import Table
 
 from depthkit.corpus import Corpus
 
@@ -54,3 +56,29 @@ def evaluation(corpus: Corpus) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def evaluation_table(frame: pd.DataFrame) -> Table:
+    """The frame of :func:`evaluation` for a terminal; shares in percent, a dash for unknown."""
+
+    def said(value: float, form: str) -> str:
+        return "\N{EN DASH}" if pd.isna(value) else format(value, form)
+
+    table = Table(
+        *("model", "tasks", "no result", "pass@1", "segments", "pooled", "turns", "minutes"),
+        *("cost", "provenance"),
+    )
+    for row in frame.to_dict("records"):
+        table.add_row(
+            escape(str(row["model"])),
+            str(row["tasks"]),
+            str(row["without_result"]),
+            said(row["pass_at_1"], ".0%"),
+            said(row["segments"], ".2f"),
+            said(row["pooled_pass"], ".0%"),
+            said(row["turns"], ".0f"),
+            said(row["minutes"], ".1f"),
+            said(row["cost_usd"], ".2f"),
+            str(row["provenance"]),
+        )
+    return table

@@ -45,8 +45,9 @@ def measure(
     Args:
         task_dirs: Harbor task directories.
         corpus_dir: The corpus; made if there is none.
-        models: Names of the model set in order; by default the corpus' own.
-        scope: Free runs only, capped runs only, or both.
+        models: Names of the model set in order; by default the corpus' own. For ``evaluation``
+            the models to evaluate, whatever the set is.
+        scope: Free runs only, capped runs only, or both; or evaluation runs.
         workers: Trials at a time.
         models_file: Registry to lay over the bundled one.
         record: Whether to record terminals.
@@ -57,8 +58,8 @@ def measure(
         DepthkitError: For anything about the input that can be said before a run starts.
     """
     tasks = load_tasks(task_dirs)
-    corpus = Corpus.open_or_create(corpus_dir, models=tuple(models))
-    specs = _specs(corpus, models, models_file)
+    corpus = Corpus.open_or_create(corpus_dir, models=_model_set(models, scope))
+    specs = _specs(corpus, models, models_file, scope)
     for spec in specs:
         spec.check_ready(os.environ)
     with _endpoints(specs) as base_urls:
@@ -144,9 +145,9 @@ def plan(
         corpus = (
             Corpus.open(corpus_dir)
             if there
-            else Corpus.open_or_create(Path(nowhere) / "corpus", models=tuple(models))
+            else Corpus.open_or_create(Path(nowhere) / "corpus", models=_model_set(models, scope))
         )
-        specs = _specs(corpus, models, models_file)
+        specs = _specs(corpus, models, models_file, scope)
         schedule = Schedule(corpus, tasks, specs, scope=scope, workers=workers, limits=limits)
         schedule.read_history()
     left = {key: schedule.most_left(key) for key in schedule.tasks}
@@ -197,7 +198,27 @@ def expected_words(expected: Expected) -> str:
     return ", ".join(parts)
 
 
-def _specs(corpus: Corpus, models: Sequence[str], models_file: Path | None) -> list[ModelSpec]:
+def evaluates(corpus_dir: Path, model: str) -> bool:
+    """Whether free runs of a model are evaluation: it is not the first of the corpus' model set.
+
+    Where there is no corpus yet, or one without models, it becomes the first.
+    """
+    if not (corpus_dir / CONFIG).is_file():
+        return False
+    models = Corpus.open(corpus_dir).models
+    return bool(models) and models[0] != model
+
+
+def _model_set(models: Sequence[str], scope: Scope) -> tuple[str, ...]:
+    """Models to enter into the corpus' set; evaluated ones are not."""
+    return () if scope == "evaluation" else tuple(models)
+
+
+def _specs(
+    corpus: Corpus, models: Sequence[str], models_file: Path | None, scope: Scope
+) -> list[ModelSpec]:
+    if scope == "evaluation":
+        return select_models(models, models_file)
     names = tuple(models) or corpus.models
     if not names:
         raise DepthkitError(

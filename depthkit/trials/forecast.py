@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Literal
 
 from depthkit.model import Run
-from depthkit.protocol import CEILING, Planned, next_runs
+from depthkit.protocol import CEILING, Planned, evaluation_runs, next_runs
 
 TRIES = 3
 """Times a run without a verdict is started again within one schedule; and refusals, over all
@@ -21,8 +21,8 @@ schedules, after which a model is asked no more about a task."""
 type Key = tuple[str, str]
 """Data set and task."""
 
-type Scope = Literal["free", "ladder", "both"]
-"""Free runs only, capped runs only, or either."""
+type Scope = Literal["free", "ladder", "both", "evaluation"]
+"""Free runs only, capped runs only, or either; or runs that evaluate models instead."""
 
 
 def refusing(history: Iterable[Run], models: Sequence[str]) -> list[str]:
@@ -45,6 +45,8 @@ def pending(history: Sequence[Run], models: Sequence[str], scope: Scope) -> list
     """
     refused = refusing(history, models)
     willing = [model for model in models if model not in refused]
+    if scope == "evaluation":
+        return evaluation_runs(history, willing)
     if models[0] not in willing:
         return []
     found = next_runs(history, willing, with_free=scope != "ladder")
@@ -74,7 +76,7 @@ def most(key: Key, history: Sequence[Run], models: Sequence[str], scope: Scope) 
 
 
 def _worst(key: Key, planned: Planned, number: int) -> Run:
-    free = planned.purpose == "free"
+    free = planned.cap is None
     return Run(
         run_id=f"imagined-{number}-{planned.attempt}",
         dataset=key[0],
@@ -147,8 +149,7 @@ def _total(column: int, left: Mapping[Key, _Sums], finished: Mapping[Key, _Sums]
 
 
 def _in_scope(run: Run, scope: Scope) -> bool:
-    wanted = {"free": ("free",), "ladder": ("ladder",), "both": ("free", "ladder")}
-    return run.purpose in wanted[scope]
+    return run.purpose in (("free", "ladder") if scope == "both" else (scope,))
 
 
 def _sums(runs: Sequence[Run]) -> _Sums:

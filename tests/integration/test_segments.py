@@ -16,6 +16,7 @@ import pytest
 from toys import reply, write_segments
 
 from depthkit.corpus import Corpus
+from depthkit.experiments.evaluate import evaluation
 from depthkit.experiments.measure import measure
 from depthkit.model import Run
 from depthkit.protocol import Planned
@@ -265,7 +266,18 @@ def test_depth_is_the_smallest_cap_with_a_turn_for_every_segment(
             workers=4,
             record=False,
         )
+        evaluated = measure(
+            tasks[:1],
+            tmp_path / "corpus",
+            models=["batch"],
+            models_file=registry,
+            scope="evaluation",
+            record=False,
+        )
     assert outcome.given_up == []
+    (row,) = evaluation(Corpus.open(tmp_path / "corpus")).to_dict("records")
+    assert (row["runs"], row["pass_at_1"], row["segments"]) == (2, 1.0, 1.0)
+    assert [(run.cap, run.purpose) for run in evaluated.runs] == [(None, "evaluation")] * 2
     rows = Corpus.open(tmp_path / "corpus").estimates().set_index("task_id")
     assert rows["D"].to_dict() == {"segments-3": 3, "segments-6": 10}
     assert rows["k"].to_dict() == {"segments-3": 3, "segments-6": 6}
