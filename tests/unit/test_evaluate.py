@@ -9,6 +9,7 @@ import pytest
 from depthkit.corpus import Corpus
 from depthkit.experiments.evaluate import evaluation
 from depthkit.model import Purpose, Run, Segment, Task, Verdict
+from depthkit.protocol import Planned, evaluation_runs
 
 
 def run(
@@ -80,3 +81,16 @@ def test_a_suspect_pass_is_no_pass(corpus: Corpus) -> None:
 
 def test_an_unknown_cost_is_not_counted_as_nothing(corpus: Corpus) -> None:
     assert evaluation(corpus)["cost_usd"].isna().all()
+
+
+def test_evaluation_is_two_runs_a_model_apart_from_those_that_measure_depth() -> None:
+    history = [
+        run("one", 1, "passed", 1, purpose="free", model="first"),
+        run("one", 1, "none", None, model="other"),
+        run("one", 2, "failed", 0, model="other"),
+    ]
+    assert evaluation_runs(history, ["first", "other"]) == [
+        Planned("first", None, 1, "evaluation"),
+        Planned("first", None, 2, "evaluation"),
+        Planned("other", None, 1, "evaluation"),
+    ]
