@@ -70,6 +70,8 @@ class Result:
             "printed": self.claim.value,
             "rule": self.claim.rule,
             "counted": self.counted,
+            "conditions": self.claim.conditions,
+            "notes": self.claim.notes,
             "repeats": self.claim.repeats,
             "built": self.built,
             "reason": self.reason,

@@ -88,6 +88,32 @@ def test_every_row_of_a_table_stands_in_the_paper_as_it_is_printed(table: dict[s
         assert re.search(rf"{name}\s*{before}{between}(?<!\d){numbers}(?!\d)", text), label
 
 
+LINK = re.compile(r"\[[^\]]*\]\(http[^()\s]*(?: \"[^\"]*\")?\)")
+NO_CLAIM = re.compile(
+    r"GLM-5\.3|GPT-[56](\.\d)?|Sonnet 5\.5|V4(\.1)?-|V2\.6|V3\.2|Qwen3\.5|Bench 2\.[01]|TB2\.1|"
+    r"l2tp 1\.20\.4|2\.4\.[79]|5\.7\.21|"  # names and versions
+    r"95% CI|"  # the level of all intervals
+    r"1 or 0\.5"  # values that R can take
+)
+
+
+@needs_text
+@pytest.mark.parametrize("section", RAW["sections"][:-1])
+def test_no_number_of_the_text_was_overlooked(section: str):
+    """All percentages, decimals, amounts and numbers of three digits are some claim's value."""
+    text = HEADING.sub(" ", LINK.sub(" ", sections()[section]))
+    tokens = numbers_in(NO_CLAIM.sub(" ", text))
+    telling = {t for t in tokens if len(t.strip("$%")) > 2 or not t.isdigit()}
+    claimed = [c for c in published("depth") if c.section.split(",")[0] == section]
+    assert telling <= numbers_in(" ".join(f"{c.value} {c.printed or ''}" for c in claimed))
+
+
+def numbers_in(text: str) -> set[str]:
+    """Numbers as printed, without their plus or minus."""
+    found = re.findall(r"(?<![\w.])\$?\d[\d,]*(?:\.\d+)?%?", text)
+    return {token.rstrip(",") for token in found}
+
+
 @needs_text
 def test_a_changed_digit_would_be_noticed():
     """The two tests above can fail: a number that is not printed is not found."""
