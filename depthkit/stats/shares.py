@@ -120,7 +120,8 @@ def segment_rates(segments_passed: ArrayLike, segments: ArrayLike) -> SegmentRat
     if not len(done):
         raise SampleError("segments_passed is empty: there are no runs.")
     for name, values, least in (("segments_passed", done, 0), ("segments", length, 1)):
-        if (values % 1 != 0).any() or (values < least).any():
+        whole = np.isfinite(values) & (values == np.floor(values))
+        if not (whole & (values >= least)).all():
             raise SampleError(f"{name} must hold whole numbers of at least {least}.")
     if (done > length).any():
         raise SampleError("segments_passed is more than segments in some runs.")

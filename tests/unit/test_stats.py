@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from depthkit.protocol import CAPS
-from depthkit.stats import depth_quantile, quantile
+from depthkit.stats import depth_quantile, quantile, spread
 
 
 @given(st.lists(st.sampled_from(CAPS), min_size=1), st.floats(0, 1))
@@ -35,3 +35,19 @@ def test_quantiles_leave_out_what_is_not_known():
     assert quantile([1, math.nan, 3], 0.5) == 2
     assert math.isnan(quantile([math.nan], 0.5))
     assert math.isnan(quantile([], 0.5))
+
+
+def test_a_median_is_printed_between_its_percentiles_as_in_table_9():
+    found = spread([*range(1000, 2100, 100), math.nan])
+    assert str(found) == "1,500 [1,100, 1,900]"
+    assert found.n == 11
+
+
+def test_other_percentiles_can_be_asked_for():
+    found = spread(range(101), low=0.25, high=0.75)
+    assert (found.low, found.value, found.high) == (25, 50, 75)
+    assert found.method == "median, 25% and 75% quantiles, interpolated linearly"
+
+
+def test_a_median_of_nothing_is_a_dash():
+    assert str(spread([math.nan])) == "\N{EN DASH}"
