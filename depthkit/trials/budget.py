@@ -35,6 +35,12 @@ beside a run's time limit, which goes on meanwhile."""
 _FIRST_PROMPT = 8_000
 """Tokens taken for a prompt where no request of a model has been seen yet."""
 
+_MARGIN = 8
+"""How careful to be with few runs known while others run: a run may cost the dearest of n known
+ones, and this many n-ths of it on top; alone it may cost one n-th more. With 5 as many as 6%, with
+1 as many as 14% of simulated schedules of $1.00 lost a fifth of it to runs that it stopped; the
+money that is left over in the end is the same."""
+
 _NEAREST = 5
 """Runs nearest in length from which the cost of one under a cap not run yet is taken."""
 
@@ -180,9 +186,9 @@ it the endpoint, from a configuration of plain values."""
 class Expectation:
     """What runs are expected to cost, from the runs so far; on the safe side.
 
-    The more runs of a model under one cap are known, the closer to the dearest of them: of n runs,
-    their maximum and 1/n on top. From runs under other caps, a longer run costs by the square of
-    its turns, since every turn sends the conversation again. From another model, by its prices.
+    The more runs of a model under one cap are known, the closer to the dearest of them. From runs
+    under other caps, a longer run costs by the square of its turns, since every turn sends the
+    conversation again. From another model, by its prices.
 
     Args:
         prices: Price by model, ``None`` where unknown.
@@ -217,13 +223,19 @@ class Expectation:
         output = self._output.get(model) or OUTPUT_TOKENS
         return self._tails[model] or price.worst(_FIRST_PROMPT, output)
 
-    def of(self, model: str, cap: int | None) -> float | None:
-        """Dollars a run may be expected to cost at most; ``None`` where nothing is known."""
+    def of(self, model: str, cap: int | None, margin: float = 1) -> float | None:
+        """Dollars a run may be expected to cost at most; ``None`` where nothing is known.
+
+        Args:
+            model: Its model.
+            cap: Its cap.
+            margin: On top of the dearest of n known runs, this many n-ths of it.
+        """
         if self._prices.get(model) is None:
             return 0.0
         same = [cost for _, cost in self._known[model, cap]]
         if same:
-            return max(same) * (1 + 1 / len(same))
+            return max(same) * (1 + margin / len(same))
         turns = cap or CEILING
         known = [
             (abs(math.log(turns / took)), cost * self._dearer(model, other) * _longer(turns, took))
@@ -231,7 +243,9 @@ class Expectation:
             for took, cost in runs
         ]
         nearest = [cost for _, cost in sorted(known)[:_NEAREST]]
-        return min(max(nearest), turns * self.one_call(model)) if nearest else None
+        if not nearest:
+            return None
+        return min(max(nearest) * (1 + margin / len(known)), turns * self.one_call(model))
 
     def _dearer(self, model: str, other: str) -> float:
         mine, its = self._prices.get(model), self._prices.get(other)
@@ -268,14 +282,17 @@ def may_start(
     """
     if budget.limit is None:
         return True
-    need = expected.of(model, cap)
     others = list(running)
+    margin = _MARGIN if others else 1
+    need = expected.of(model, cap, margin)
     if need is None:
         return not others and expected.one_call(model) <= budget.left
     need += expected.one_call(model)
     for other, its_cap, purse in others:
-        its_need = expected.of(other, its_cap)
+        its_need = expected.of(other, its_cap, margin)
         if its_need is None:
             return False  # It is still trying alone.
-        need += max(its_need - purse.spent, 0.0) + max(purse.tail, expected.one_call(other))
+        # One that has cost more already than was expected may well cost as much again.
+        left = its_need - purse.spent
+        need += (left if left > 0 else purse.spent) + max(purse.tail, expected.one_call(other))
     return need <= budget.left
