@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from depthkit.cli.base import JsonFlag, ModelsFile, TaskDirs, Workers, app, print_json
+from depthkit.cli.base import CorpusName, JsonFlag, ModelsFile, TaskDirs, Workers, app, print_json
 from depthkit.errors import DepthkitError
 
 CorpusDir = Annotated[
@@ -271,3 +271,49 @@ def clean(
         typer.echo(f"Left {name}: in use")
     if not found:
         typer.echo("Nothing is left behind.")
+
+
+@app.command()
+def status(
+    corpus: CorpusName,
+    every: Annotated[bool, typer.Option("--tasks", help="A row for each task.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again every two seconds.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what of a corpus is measured, what is missing, and what the rest will take and cost.
+
+    Live while a ladder runs elsewhere. What is expected follows from the tasks that are final.
+    """
+    import contextlib
+    import time
+
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from depthkit.corpus import Corpus
+    from depthkit.experiments.status import status as look
+    from depthkit.experiments.status import status_lines, status_table
+
+    if watch and as_json:
+        raise DepthkitError("Give --watch or --json, not both.")
+    opened = Corpus.open(corpus)
+    if as_json:
+        print_json(look(opened).row())
+        return
+
+    def page() -> Group:
+        found = look(opened)
+        return Group(status_table(found, every=every), Text("\n".join(status_lines(found))))
+
+    console = Console()
+    if not watch:
+        console.print(page())
+        return
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        Live(page(), console=console, auto_refresh=False) as live,
+    ):
+        while True:
+            time.sleep(2)
+            live.update(page(), refresh=True)
