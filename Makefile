@@ -31,7 +31,7 @@ demo: setup  ## measure the demo corpus again, with scripted models in real cont
 bench: setup  ## time the trial runner against Harbor's own, side by side
 	@$(call with_engine,for file in tests/benchmarks/bench_*.py; do "$$0" "$$file"; done)
 
-tools:  ## build the tool set for task images that lack tmux, bash or asciinema
+tools:  ## build the tool set for task images that lack tmux or bash
 	@env/engine.sh run -- env/tools/build.sh
 
 lab: setup  ## open the notebooks in JupyterLab

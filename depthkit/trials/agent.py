@@ -13,7 +13,6 @@ import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import Any, Literal, override
 
 from harbor.agents.terminus_2.terminus_2 import Command, Terminus2, Terminus2Options
@@ -27,14 +26,16 @@ from harbor.models.trial.paths import EnvironmentPaths
 from pydantic import Field
 
 from depthkit.protocol import CEILING, next_part, opening
+from depthkit.trials.environment import DockerEnvironment
 from depthkit.trials.llm import ModelEndpoint
+from depthkit.trials.recorder import Recorder
+from depthkit.trials.threads import in_thread
 
 TURNS_FILE = "turns.jsonl"
 """In the agent's log folder: one :class:`depthkit.model.Turn` a line, without the run's name."""
 
-RECORDING = PurePosixPath("/logs/recording/recording.cast")
-"""Where the terminal is recorded in the container: outside the agent's log folder, which Harbor
-empties before the first segment and fills from this side after each."""
+RECORDING = "recording.cast"
+"""In the agent's log folder: the terminal, in all segments."""
 
 METADATA_KEY = "depthkit"
 """Key of our facts in Harbor's ``agent_result.metadata``."""
@@ -130,31 +131,31 @@ class CappedTerminus2(Terminus2):
 
     @override
     async def setup(self, environment: BaseEnvironment) -> None:
-        self._environment = environment
-        record = self.options.record_terminal_session
-        if record:
-            await environment.ensure_dirs([RECORDING.parent])
         self._session = TmuxSession(
             session_name=self.name(),
             environment=environment,
             logging_path=EnvironmentPaths.agent_dir / "terminus_2.pane",
             local_asciinema_recording_path=None,
-            remote_asciinema_recording_path=RECORDING if record else None,
+            remote_asciinema_recording_path=None,
             pane_width=self.options.tmux_pane_width,
             pane_height=self.options.tmux_pane_height,
             extra_env=self._extra_env,
             user=environment.default_user,
         )
         await self._session.start()
-
-    async def _fetch_recording(self) -> None:
-        if self.options.record_terminal_session:
-            try:
-                await self._environment.download_file(
-                    str(RECORDING), self.logs_dir / RECORDING.name
-                )
-            except Exception as error:  # A run without its recording is still a run.
-                self.logger.warning("The recording could not be fetched: %s", error)
+        # Tasks with a compose file are not recorded: their container is Harbor's.
+        if self.options.record_terminal_session and isinstance(environment, DockerEnvironment):
+            recorder = Recorder(
+                environment.container,
+                self.logs_dir / RECORDING,
+                session=self.name(),
+                user=None if environment.default_user is None else str(environment.default_user),
+                width=self.options.tmux_pane_width,
+                height=self.options.tmux_pane_height,
+            )
+            await in_thread(recorder.start)
+            if recorder.error:  # A run without its recording is still a run.
+                self.logger.warning("The terminal is not recorded: %s", recorder.error)
 
     # --- segments ---
 
@@ -240,7 +241,6 @@ class CappedTerminus2(Terminus2):
             self._end = "terminal_broken"
         finally:
             self._fill(context)
-            await self._fetch_recording()
 
     def _fill(self, context: AgentContext) -> None:
         """Give Harbor this segment's own share of the conversation's totals."""

@@ -129,7 +129,8 @@ def is_idle(pid: str, table: dict[str, tuple[str, str]]) -> bool:
     above = table[parent][1]
     if args.startswith("sh -c ") and _of_terminal(above):
         return True  # What records the terminal, or starts the recorded shell.
-    if args == "cat" and above.startswith("sh -c cat > "):
+    # Some shells become the last command they are given.
+    if args == "cat" and (above.startswith("sh -c cat > ") or _of_terminal(above)):
         return True
     program, *rest = args.split()
     plain = PurePosixPath(program).name.lstrip("-") in _SHELLS and all(

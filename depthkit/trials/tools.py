@@ -1,9 +1,8 @@
 """The tool set for images that lack what a trial needs of them.
 
-terminus-2 drives a terminal in tmux, records it with asciinema, and every command goes through
-bash. An image without one of them gets all three in one read-only folder, from the image that
-``env/tools/build.sh`` makes; its own programs stay as they are and come first on PATH. Nothing is
-installed in a trial.
+terminus-2 drives a terminal in tmux, and every command goes through bash. An image without one of
+them gets both in one read-only folder, from the image that ``env/tools/build.sh`` makes; its own
+programs stay as they are and come first on PATH. Nothing is installed in a trial.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ IMAGE = "depthkit/tools:1"
 FOLDER = "/.dk"
 """Where containers find the tool set; built into its programs (``env/tools/assemble.sh``)."""
 
-SESSION = ("tmux", "asciinema", "bash")
+SESSION = ("tmux", "bash")
 """What a trial runs in a container; in ``FOLDER/bin``."""
 
 BASICS = (
@@ -47,7 +46,6 @@ _PROBE = (
     f"for tool in {' '.join((*SESSION, *BASICS))}; do "
     "command -v $tool >/dev/null 2>&1 || echo $tool; done"
 )
-_ADD_TO_PATH = f"[[ :$PATH: == *:{FOLDER}/bin:* ]] || PATH=$PATH:{FOLDER}/bin; unset PROMPT_COMMAND"
 _NO_SHELL = (126, 127)
 """Statuses with which the engine and its init process say that a program is not there."""
 
@@ -84,17 +82,15 @@ class Missing:
         folders = [f"{FOLDER}/bin"] if self.tools & set(SESSION) else []
         if self.tools & set(BASICS):
             folders.append(f"{FOLDER}/box")
-        made = {**variables, "PATH": ":".join([self._path(variables), *folders])}
-        if "asciinema" in self.tools:
-            # The recorder is started by name in a login shell, whose profile may set PATH anew.
-            made["PROMPT_COMMAND"] = _ADD_TO_PATH
-        return {"environment": made, "volumes_from": [f"{_holder(self)}:ro"]}
-
-    def _path(self, variables: dict[str, str]) -> str:
         own = dict(line.split("=", 1) for line in self.image.attrs["Config"].get("Env") or [])
-        path = variables.get("PATH") or own.get("PATH") or _DEFAULT_PATH
+        before = {**own, **variables}
         # A snapshot of a container is an image whose PATH has the tool set already.
-        return ":".join(p for p in path.split(":") if not p.startswith(f"{FOLDER}/"))
+        path = before.get("PATH") or _DEFAULT_PATH
+        kept = [folder for folder in path.split(":") if not folder.startswith(f"{FOLDER}/")]
+        made = {**variables, "PATH": ":".join([*kept, *folders])}
+        if "bash" in self.tools and not before.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
+            made["LC_CTYPE"] = "C.UTF-8"  # Or bash would show letters beyond ASCII as numbers.
+        return {"environment": made, "volumes_from": [f"{_holder(self)}:ro"]}
 
 
 _guard = threading.Lock()

@@ -75,7 +75,11 @@ async def no_traces(
         yield {MARK: mark, "TMPDIR": folder}
     finally:
         contents = " ".join(shlex.quote(name) for name in emptied)
-        wipe = f"find {contents} -mindepth 1 -delete 2>/dev/null" if contents else ":"
+        wipe = (
+            f"find {contents} -mindepth 1 -maxdepth 1 -exec rm -rf {{}} + 2>/dev/null"
+            if contents
+            else ":"
+        )
         with suppress(ContainerDiedError):  # Whatever was left is gone with it.
             await environment.exec(
                 f"{_END_MARKED.format(mark=mark)}rm -rf {folder}; {wipe}", user="root"

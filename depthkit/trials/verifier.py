@@ -191,7 +191,7 @@ class WatchedVerifier(Verifier):
             "set -e",
             f"if [ -L {_LOGS} ] || [ ! -d {_LOGS} ]; then rm -rf {_LOGS}; fi",
             f"mkdir -p {_LOGS}",
-            f"find {_LOGS} -mindepth 1 -delete",
+            f"find {_LOGS} -mindepth 1 -maxdepth 1 -exec rm -rf {{}} +",
             *_close(_LOGS, owner),
         ]
         step, config = self._step, self.task.config
@@ -224,7 +224,9 @@ class WatchedVerifier(Verifier):
             f"printf %s {shlex.quote(text)} > {_LOGS}/{name}" for name, text in _BAIT.items()
         )
         await as_root(
-            self.environment, f"find {_LOGS} -mindepth 1 -delete\n{writes}\nsleep {BAIT_SECONDS}"
+            self.environment,
+            f"find {_LOGS} -mindepth 1 -maxdepth 1 -exec rm -rf {{}} +\n{writes}\n"
+            f"sleep {BAIT_SECONDS}",
         )
         with tempfile.TemporaryDirectory(prefix="depthkit-") as folder:
             await self.environment.download_dir(_LOGS, folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build depthkit/tools:1: tmux, bash and asciinema with all they need in one folder, /.dk. Trials
+# Build depthkit/tools:1: tmux and bash with all they need in one folder, /.dk. Trials
 # mount it read-only into containers of images that lack one of them; nothing is installed there.
 #
 #   env/tools/build.sh                   from Debian packages where this is Debian and root, else as below
@@ -25,7 +25,7 @@ from_packages() {
     {
         # Unpacked only: none of the packages is set up, and none of their scripts runs.
         mmdebstrap --quiet --variant=extract --aptopt='Acquire::Languages "none"' \
-            --include=asciinema,bash-static,busybox-static,libc-bin,ncurses-base,patchelf,tmux \
+            --include=bash-static,busybox-static,libc-bin,ncurses-base,patchelf,tmux \
             bookworm "$work/root" "$work/sources.list" &&
             sh "$here/assemble.sh" "$work/root" "$work/out"
     } 2>"$log" || {
@@ -43,7 +43,7 @@ from_registry() {
 # An image gets its name only once all of it is there and its programs run, with nothing else around.
 try_out() { # IMAGE
     local program
-    for program in 'tmux -V' 'asciinema --version' 'bash -c :'; do
+    for program in 'tmux -V' 'bash -c :'; do
         # shellcheck disable=SC2086 # the arguments are to be split
         docker run --rm --network none --entrypoint /.dk/bin/${program%% *} "$1" ${program#* } >/dev/null ||
             fail "$program does not run in the tool set"
