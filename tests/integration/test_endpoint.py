@@ -1,0 +1,238 @@
+"""The client of a model endpoint against a real HTTP server that misbehaves and bills."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from depthkit.trials.budget import PURSE, Budget, BudgetExceededError, Price, Purse
+from depthkit.trials.llm import (
+    EMPTY_REPLIES,
+    PATIENCE,
+    ModelCallError,
+    ModelEndpoint,
+    Patience,
+    RefusedError,
+)
+from depthkit.trials.scripted.policies import Policy, Reply, after_faults, fixed_replies
+from depthkit.trials.scripted.server import ScriptedServer
+
+PRICE = Price(2e-6, 5e-7, 1e-5)
+QUICK = Patience(request_seconds=1.0, tries=3, first_pause=0.01, longest_pause=0.4)
+
+
+class Line:
+    """An endpoint client, the server behind it, and the purse it pays from."""
+
+    def __init__(self, server: ScriptedServer, purse: Purse, *, price: Price | None) -> None:
+        self.server, self.purse = server, purse
+        info: dict[str, Any] = {"max_input_tokens": 50_000, "max_output_tokens": 500}
+        if price is not None:
+            info |= {
+                "input_cost_per_token": price.input,
+                "cache_read_input_token_cost": price.cached,
+                "output_cost_per_token": price.output,
+            }
+        PURSE.set(purse)
+        PATIENCE.set(QUICK)
+        self.endpoint = ModelEndpoint(
+            model_name="openai/m", api_base=server.base_url, model_info=info, api_key="none"
+        )
+
+    def call(self, prompt: str = "Go on.") -> str:
+        reply = asyncio.run(self.endpoint.call(prompt))
+        return str(reply.content)
+
+
+@contextmanager
+def line(
+    policy: Policy | Sequence[str | Reply],
+    *,
+    limit: float | None = None,
+    price: Price | None = PRICE,
+    **server: Any,
+) -> Iterator[Line]:
+    played = policy if callable(policy) else fixed_replies(policy)
+    with ScriptedServer({"m": played}, prices=PRICE, **server) as serving:
+        yield Line(serving, Purse(Budget(limit)), price=price)
+
+
+# --- faults ---
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
+def test_what_may_pass_is_tried_again(status: int) -> None:
+    with line(after_faults([Reply("busy", status=status)] * 2, fixed_replies(["ok"]))) as it:
+        assert it.call() == "ok"
+        assert len(it.server.requests) == 3
+        assert it.purse.outlook == "answered"
+
+
+@pytest.mark.parametrize(("status", "outlook"), [(400, "stays"), (401, "all"), (402, "all")])
+def test_what_will_not_pass_is_not_tried_again(status: int, outlook: str) -> None:
+    with line([Reply("no", status=status)]) as it:
+        with pytest.raises(ModelCallError):
+            it.call()
+        assert len(it.server.requests) == 1
+        assert it.purse.outlook == outlook
+
+
+def test_retry_after_is_heeded_and_bounded() -> None:
+    for asked, least, most in ((0.3, 0.3, 0.39), (3600, 0.4, 2.0)):
+        busy = Reply("busy", status=429, headers={"Retry-After": str(asked)})
+        with line(after_faults([busy], fixed_replies(["ok"]))) as it:
+            started = time.monotonic()
+            it.call()
+            assert least <= time.monotonic() - started < most + 1.5
+
+
+def test_pauses_grow_and_differ() -> None:
+    patience = Patience(first_pause=1.0, longest_pause=60.0)
+    pauses = [[patience.pause(attempt, None) for attempt in range(8)] for _ in range(50)]
+    for attempt in range(6):
+        drawn = [each[attempt] for each in pauses]
+        assert 0.5 * 2**attempt <= min(drawn) < max(drawn) <= 1.5 * 2**attempt
+        assert len(set(drawn)) > 40
+    assert max(each[7] for each in pauses) == 60.0
+
+
+def test_an_endpoint_that_hangs_is_given_up_and_may_have_billed() -> None:
+    with line([Reply("late", delay=30)], limit=1.0) as it:
+        started = time.monotonic()
+        with pytest.raises(ModelCallError, match="Time"):
+            it.call()
+        assert time.monotonic() - started < 3 * QUICK.request_seconds + 3
+        # The server has billed each of the three; the budget knows of none and counts the worst.
+        assert 0 < it.server.billed <= it.purse.spent
+        assert it.purse.outlook == "may_pass"
+        assert it.endpoint.cost_usd is None
+
+
+def test_an_endpoint_that_is_gone_costs_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with line(["ok"], limit=1.0) as it:
+        it.endpoint._api_base = f"http://127.0.0.1:{port}/v1"
+        with pytest.raises(ModelCallError):
+            it.call()
+        assert it.purse.outlook == "may_pass"
+        assert it.purse.spent == 0
+
+
+def test_an_error_as_an_answer_costs_nothing() -> None:
+    for status in (429, 500, 400, 401):
+        with line([Reply("no", status=status)], limit=1.0) as it:
+            with pytest.raises(ModelCallError):
+                it.call()
+            assert it.purse.spent == it.server.billed == 0
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply("", finish_reason="content_filter"),
+        Reply("Flagged as a possible cybersecurity risk", status=400),
+        Reply("Your request was flagged by moderation", status=403),
+        Reply("content_policy_violation", status=400),
+    ],
+    ids=["finish-reason", "cybersecurity", "moderation", "policy"],
+)
+def test_a_refusal_is_told_from_an_error(refusal: Reply) -> None:
+    with line([refusal]) as it:
+        with pytest.raises(RefusedError):
+            it.call()
+        with pytest.raises(RefusedError):
+            it.call()
+        assert len(it.server.requests) == 1  # it is not asked again, whatever Harbor does
+
+
+def test_nothing_but_empty_replies_is_a_refusal() -> None:
+    with line([""]) as it:
+        for _ in range(EMPTY_REPLIES - 1):
+            assert it.call() == ""
+        with pytest.raises(RefusedError, match="empty"):
+            it.endpoint.raise_if_silent()  # the run's last turn was used up
+        with pytest.raises(RefusedError, match="empty"):
+            it.call()
+
+
+def test_an_empty_reply_among_others_is_not() -> None:
+    replies = iter(["a word", "", "", "", ""])
+    with line(lambda _: next(replies)) as it:
+        for _ in range(5):
+            it.call()
+        it.endpoint.raise_if_silent()
+
+
+def test_a_reply_cut_before_its_first_word_is_not_a_refusal() -> None:
+    with line([Reply("", finish_reason="length")]) as it:
+        for _ in range(5):
+            it.call()
+        it.endpoint.raise_if_silent()
+
+
+# --- money ---
+
+
+def test_cost_is_what_the_endpoint_states() -> None:
+    with line(["word " * 50], states_cost=True, price=Price(1, 1, 1)) as it:
+        it.call()
+        assert it.endpoint.cost_usd == pytest.approx(it.server.billed)
+
+
+def test_else_it_follows_the_prices_with_cached_tokens_apart() -> None:
+    with line(["word " * 50]) as it:
+        history: list[dict[str, Any]] = []
+        for turn in range(3):
+            prompt = f"{turn} " + "more " * 100
+            reply = asyncio.run(it.endpoint.call(prompt, message_history=list(history)))
+            history += [
+                {"role": "user", "content": prompt},
+                {"role": "assistant", "content": reply.content},
+            ]
+        assert reply.usage.cache_tokens > 100
+        assert it.endpoint.cost_usd == pytest.approx(it.server.billed)
+
+
+def test_else_it_is_unknown_and_never_zero() -> None:
+    with line(["word"], price=None) as it:
+        it.call()
+        assert it.endpoint.cost_usd is None
+        assert it.endpoint.reply_cost is None
+
+
+def test_the_worst_case_is_reserved_and_never_passed() -> None:
+    # A reply of any length is cut where the reservation ends.
+    with line(["word " * 5_000], limit=0.02) as it:
+        with pytest.raises(BudgetExceededError, match=r"--max-cost \$0\.02"):
+            for _ in range(100):
+                it.call("go on " * 50)
+        assert 0.01 < it.server.billed <= 0.02
+        assert it.purse.budget.reserved == pytest.approx(0)
+        assert {request["max_tokens"] for request in it.server.requests} == {500}
+
+
+def test_a_request_on_its_way_is_counted_before_it_is_answered() -> None:
+    with line([Reply("word " * 400, delay=0.3)], limit=0.0125) as it:
+
+        async def both() -> list[Any]:
+            return await asyncio.gather(
+                it.endpoint.call("one"), it.endpoint.call("two"), return_exceptions=True
+            )
+
+        results = asyncio.run(both())
+        # Each may cost 0.0055 and does cost 0.004: the second waits and then fits; a third cannot.
+        assert not [each for each in results if isinstance(each, Exception)]
+        with pytest.raises(BudgetExceededError):
+            for _ in range(3):
+                it.call("three")
+        assert it.server.billed <= 0.0125
