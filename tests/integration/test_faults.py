@@ -1,0 +1,428 @@
+"""Faults, injected for real: what a schedule makes of them, and that nothing is lost or left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty import KEY, KEY_ENV, containers_of, start, wait_until, write_models
+from toys import reply, write_toy
+
+from depthkit.corpus import Corpus
+from depthkit.experiments.status import status
+from depthkit.model import Run
+from depthkit.tasks import load_task
+from depthkit.tasks.calibration import write_family
+from depthkit.trials import engine
+from depthkit.trials.llm import Patience
+from depthkit.trials.models import select_models
+from depthkit.trials.schedule import Outcome, Schedule
+from depthkit.trials.scripted.policies import Messages, Reply, after_faults, fixed_replies
+from depthkit.trials.scripted.server import ScriptedServer
+
+pytestmark = pytest.mark.docker
+
+WRITE = reply("echo done > /app/out", complete=True)
+PASSES = fixed_replies([WRITE, WRITE])
+QUICK = Patience(tries=2, first_pause=0.01, longest_pause=0.1)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_ENV, KEY)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Iterator[Path]:
+    task = write_toy(tmp_path / "set" / f"toy-{secrets.token_hex(3)}")
+    yield task
+    assert containers_of(task) == []
+
+
+class Measured:
+    def __init__(self, outcome: Outcome, corpus: Corpus, notices: list[str]) -> None:
+        self.outcome, self.corpus, self.notices = outcome, corpus, notices
+
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        return [(run.verdict, run.stop) for run in self.outcome.runs]
+
+
+def measure(
+    tmp_path: Path, server: ScriptedServer, *tasks: Path, models: str = "m", **schedule: Any
+) -> Measured:
+    names = models.split(",")
+    notices: list[str] = []
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=names)
+    made = Schedule(
+        corpus,
+        [load_task(task) for task in tasks],
+        select_models(names, write_models(tmp_path, server.base_url, *names)),
+        **{
+            "scope": "free",
+            "workers": 2,
+            "record": False,
+            "patience": QUICK,
+            "on_notice": notices.append,
+            **schedule,
+        },
+    )
+    return Measured(made.run(), corpus, notices)
+
+
+# --- the endpoint ---
+
+
+def test_an_endpoint_that_is_gone_for_a_while_is_waited_for(tmp_path: Path, toy: Path) -> None:
+    gone_until = time.monotonic() + 6
+
+    def policy(messages: Messages) -> str | Reply:
+        return Reply("gone", status=503) if time.monotonic() < gone_until else PASSES(messages)
+
+    with ScriptedServer({"m": policy}) as server:
+        done = measure(tmp_path, server, toy, pauses=(2, 2, 2, 2))
+    assert done.outcome.given_up == []
+    ends = Counter(done.ends)
+    assert ends["passed", "submitted"] == 2
+    # Both runs that were under way failed; after each pause one alone tries.
+    assert 2 <= ends["none", "model_error"] <= 4
+    assert any("m's endpoint does not answer; next try in" in said for said in done.notices)
+    assert done.notices[-1] == ""
+
+
+def test_an_endpoint_that_stays_gone_is_given_up(tmp_path: Path, toy: Path) -> None:
+    with ScriptedServer({"m": fixed_replies([Reply("gone", status=500)])}) as server:
+        done = measure(tmp_path, server, toy, pauses=(0.1,), workers=1)
+    assert done.ends == [("none", "model_error")] * 2
+    assert len(done.outcome.given_up) == 1
+    assert "m, all its runs" in done.outcome.given_up[0]
+
+
+def test_a_model_that_may_not_be_called_is_not_tried_task_after_task(
+    tmp_path: Path, toy: Path
+) -> None:
+    others = [write_toy(tmp_path / "set" / f"other-{i}") for i in range(3)]
+    with ScriptedServer({"m": fixed_replies([Reply("no credit", status=402)])}) as server:
+        done = measure(tmp_path, server, toy, *others, workers=1)
+    assert done.ends == [("none", "model_error")]
+    assert "402" in done.outcome.given_up[0] or "no credit" in done.outcome.given_up[0]
+
+
+def test_a_refused_task_is_left_out_and_holds_up_nothing(tmp_path: Path, toy: Path) -> None:
+    other = write_toy(tmp_path / "set" / "other", instruction="Harmless. Write done to /app/out.")
+
+    def policy(messages: Messages) -> str | Reply:
+        harmless = "Harmless" in str(messages)
+        return PASSES(messages) if harmless else Reply("", finish_reason="content_filter")
+
+    with ScriptedServer({"m": policy}) as server:
+        done = measure(tmp_path, server, toy, other)
+        refused = [run for run in done.outcome.runs if run.task_id == toy.name]
+        assert {(run.verdict, run.stop) for run in refused} == {("none", "refused")}
+        assert 3 <= len(refused) <= 6  # retries are refused as well; then it is let be
+        assert [run.passed for run in done.outcome.runs if run.task_id == "other"] == [True] * 2
+        again = measure(tmp_path, server, toy, other)
+    assert again.outcome.runs == []
+    states = {task.task_id: task.state for task in status(done.corpus).tasks}
+    assert states == {toy.name: "refused", "other": "partly measured"}
+
+
+def test_nothing_but_empty_replies_is_no_result(tmp_path: Path, toy: Path) -> None:
+    with ScriptedServer({"m": fixed_replies([""])}) as server:
+        done = measure(tmp_path, server, toy, workers=1)
+    assert set(done.ends) == {("none", "refused")}
+    assert all("empty" in (run.detail or "") for run in done.outcome.runs)
+
+
+def test_a_conversation_too_long_for_the_model_makes_no_turns(tmp_path: Path, toy: Path) -> None:
+    too_long = Reply("This model's maximum context length is 5 tokens", status=400)
+
+    def policy(messages: Messages) -> str | Reply:
+        return reply("ls") if len(messages) == 1 and "Briefly" not in str(messages) else too_long
+
+    with ScriptedServer({"m": policy}) as server:
+        done = measure(tmp_path, server, toy, workers=1)
+    assert set(done.ends) == {("none", "model_error")}
+    # One reply was the model's; those that terminus-2 makes up are none.
+    assert {run.turns for run in done.outcome.runs} == {1}
+
+
+# --- containers and engines ---
+
+
+def test_a_killed_container_costs_a_retry_and_no_verdict(tmp_path: Path, toy: Path) -> None:
+    slow = fixed_replies([reply("sleep 3", wait=3), WRITE, WRITE])
+    killed = threading.Event()
+
+    def kill() -> None:
+        wait_until(lambda: [c for c in containers_of(toy) if c.status == "running"])
+        time.sleep(2.5)
+        containers_of(toy)[0].kill()
+        killed.set()
+
+    with ScriptedServer({"m": slow}) as server:
+        threading.Thread(target=kill, daemon=True).start()
+        done = measure(tmp_path, server, toy, workers=1)
+    assert killed.is_set()
+    assert done.ends.count(("none", "infrastructure")) == 1
+    assert done.ends.count(("passed", "submitted")) == 2
+    assert done.outcome.given_up == []
+
+
+MAY_START = sys.platform == "linux" and os.geteuid() == 0 and shutil.which("dockerd") is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MAY_START, reason="a second engine needs Linux, root and dockerd")
+def test_an_engine_that_restarts_in_mid_run_costs_a_retry(
+    tmp_path: Path, second_engine: dict[str, str]
+) -> None:
+    task = write_toy(tmp_path / "set" / "toy")
+    settings = task / "task.toml"
+    settings.write_text(settings.read_text() + 'docker_image = "depthkit/base:1"\n')
+    shutil.rmtree(task / "environment")
+    (task / "environment").mkdir()
+    replies = [reply("mkdir -p /app; sleep 6", wait=6), WRITE, WRITE]
+    with ScriptedServer({"m": fixed_replies(replies)}) as server:
+        models = write_models(tmp_path, server.base_url)
+        running = start(
+            *("free", [task], tmp_path / "corpus", "--models", "m"),
+            *("--models-file", str(models), "--workers", "1"),
+            DOCKER_HOST=second_engine["DOCKER_HOST"],
+        )
+        wait_until(lambda: server.requests)
+        engine_script("down", second_engine)
+        time.sleep(3)
+        engine_script("up", second_engine)
+        _, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    runs = Corpus.open(tmp_path / "corpus").run_records()
+    assert [run.verdict for run in runs].count("passed") == 2
+    assert all(run.stop == "infrastructure" for run in runs if run.verdict == "none")
+    assert len(runs) > 2
+    left = subprocess.run(
+        ["docker", "ps", "-aq"], env=second_engine, capture_output=True, text=True, check=True
+    )
+    assert left.stdout == ""
+
+
+def engine_script(what: str, env: dict[str, str]) -> None:
+    script = Path(__file__).parents[2] / "env/engine.sh"
+    subprocess.run(
+        ["unshare", "--net", script, what], env=env, check=True, capture_output=True, timeout=120
+    )
+
+
+@pytest.fixture
+def second_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    folder = Path("/tmp") / f"dk{secrets.token_hex(3)}"
+    folder.mkdir()
+    options = f"--data-root={folder}/data --exec-root={folder}/exec --bridge=none --iptables=false"
+    env = {
+        **os.environ,
+        "DOCKER_HOST": f"unix://{folder}/docker.sock",
+        "DEPTHKIT_ENGINE_DIR": f"{folder}/state",
+        "DEPTHKIT_ENGINE_ARGS": options,
+    }
+    try:
+        engine_script("up", env)
+        save = subprocess.Popen(["docker", "save", "depthkit/base:1"], stdout=subprocess.PIPE)
+        subprocess.run(
+            ["docker", "load"], stdin=save.stdout, env=env, check=True, capture_output=True
+        )
+        save.wait()
+        yield env
+    finally:
+        engine_script("down", env)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# --- the disk ---
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    where, image = tmp_path / "disk", tmp_path / "disk.img"
+    where.mkdir()
+    image.write_bytes(b"\0" * (4 << 20))
+    made = subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], capture_output=True)
+    loop = ["mount", "-o", "loop", str(image), str(where)]
+    tmpfs = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(where)]
+    mounted = not made.returncode and not subprocess.run(loop, capture_output=True).returncode
+    if not mounted and subprocess.run(tmpfs, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield where
+    subprocess.run(["umount", "-l", where], check=True)
+
+
+@pytest.mark.parametrize("left", [0, 48 << 10], ids=["full", "nearly full"])
+def test_a_full_disk_is_one_line_and_loses_nothing(
+    tmp_path: Path, small_disk: Path, toy: Path, left: int
+) -> None:
+    second = write_toy(tmp_path / "set" / "second")
+    corpus, filler = small_disk / "corpus", small_disk / "filler"
+    with ScriptedServer({"m": PASSES}) as server:
+        models = write_models(tmp_path, server.base_url)
+        options = ("--models", "m", "--models-file", str(models))
+        first = start("free", [toy], corpus, *options)
+        _, err = first.communicate(timeout=120)
+        assert first.returncode == 0, err
+        measured = (corpus / "runs.jsonl").read_bytes()
+        with filler.open("wb") as handle:
+            try:
+                while True:
+                    handle.write(b"x" * 4096)
+                    handle.flush()
+            except OSError:
+                pass
+        os.truncate(filler, max(filler.stat().st_size - left, 0))
+        full = start("free", [toy, second], corpus, *options)
+        _, err = full.communicate(timeout=120)
+        assert full.returncode == 2
+        assert "the disk is full" in err or "could not append (No space left" in err
+        assert "Traceback" not in err
+        assert (corpus / "runs.jsonl").read_bytes().startswith(measured)
+        kept = [run.run_id for run in Corpus.open(corpus).run_records()]
+        assert len(kept) >= 2
+        filler.unlink()
+        last = start("free", [toy, second], corpus, *options)
+        _, err = last.communicate(timeout=120)
+        assert last.returncode == 0, err
+    runs = Corpus.open(corpus).run_records()
+    assert [run.run_id for run in runs][: len(kept)] == kept
+    passed = Counter(run.task_id for run in runs if run.passed)
+    assert passed == {toy.name: 2, "second": 2}
+    assert containers_of(second) == []
+
+
+# --- signals ---
+
+
+def test_ctrl_c_twice_stops_at_once_and_leaves_nothing(tmp_path: Path, toy: Path) -> None:
+    with ScriptedServer({"m": fixed_replies([reply("sleep 60", wait=60)])}) as server:
+        models = write_models(tmp_path, server.base_url)
+        running = start(
+            *("free", [toy], tmp_path / "corpus", "--models", "m"),
+            *("--models-file", str(models)),
+        )
+        wait_until(lambda: len(server.requests) == 2)
+        running.send_signal(signal.SIGINT)
+        time.sleep(1)
+        assert running.poll() is None  # what runs is being finished
+        started = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+        assert time.monotonic() - started < 30
+    assert running.returncode == 130
+    assert "the same command goes on" in err
+    assert containers_of(toy) == []
+    assert not list((tmp_path / "corpus" / "trials").glob("*__*"))
+    assert all(run.stop == "cancelled" for run in Corpus.open(tmp_path / "corpus").run_records())
+
+
+@pytest.mark.slow
+def test_twenty_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
+    task = write_family(tmp_path / "set", "parallel", 3, 1)
+    toys = [write_toy(tmp_path / "set" / f"toy-{secrets.token_hex(3)}") for _ in range(4)]
+    corpus = tmp_path / "corpus"
+    # One process imports everything and forks, so that a kill costs no start of Python.
+    script = textwrap.dedent("""
+        import os, sys
+        from pathlib import Path
+        import harbor.trial.trial, harbor.agents.terminus_2.terminus_2, litellm
+        import depthkit.trials.agent, depthkit.trials.environment
+        from depthkit.experiments.measure import measure
+        for line in sys.stdin:
+            pid = os.fork()
+            if pid == 0:
+                measure(
+                    [Path(name) for name in sys.argv[2:]], Path(sys.argv[1]),
+                    models=["scripted-merge"], scope="both", workers=4, record=False,
+                )
+                os._exit(0)
+            print(pid, flush=True)
+            print(os.waitpid(pid, 0)[1], flush=True)
+    """)
+    forker = subprocess.Popen(
+        [sys.executable, "-c", script, str(corpus), str(task), *map(str, toys)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert forker.stdin is not None
+    assert forker.stdout is not None
+
+    def go() -> int:
+        assert forker.stdin is not None and forker.stdout is not None
+        forker.stdin.write("go\n")
+        forker.stdin.flush()
+        return int(forker.stdout.readline())
+
+    rng, before = random.Random(20), b""
+    lines = corpus / "runs.jsonl"
+    for _ in range(20):
+        pid = go()
+        time.sleep(rng.uniform(0.1, 3.0))
+        os.kill(pid, signal.SIGKILL)
+        forker.stdout.readline()
+        after = lines.read_bytes() if lines.exists() else b""
+        assert after.startswith(before[: before.rfind(b"\n") + 1])
+        before = after
+    go()
+    assert forker.stdout.readline() == "0\n"
+    forker.stdin.close()
+    assert forker.wait(timeout=30) == 0
+    runs = Corpus.open(corpus).run_records()
+    ids = [run.run_id for run in runs]
+    assert lines.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    assert len(set(ids)) == len(ids)
+    slots = Counter((r.task_id, r.model, r.cap, r.attempt) for r in runs if r.valid)
+    assert set(slots.values()) == {1}
+    assert status(Corpus.open(corpus)).most.runs == 0
+    assert {path.name for path in (corpus / "trials").iterdir()} == set(ids)
+    for each in (task, *toys):
+        assert containers_of(each) == []
+    assert not engine.clean(dry_run=True)
+
+
+# --- secrets ---
+
+
+def test_no_byte_written_holds_the_key(tmp_path: Path, toy: Path) -> None:
+    other = write_toy(tmp_path / "set" / "other", instruction="Harmless. Write done to /app/out.")
+
+    def policy(messages: Messages) -> str | Reply:
+        if "Harmless" in str(messages):
+            return PASSES(messages)
+        return Reply(f"wrong key {KEY} in Authorization: Bearer {KEY}", status=400)
+
+    with ScriptedServer({"m": after_faults([Reply(KEY, status=500)], policy)}) as server:
+        models = write_models(tmp_path, server.base_url)
+        options = ("--models", "m", "--models-file", str(models), "--json")
+        running = start("free", [toy, other], tmp_path / "corpus", *options)
+        out, err = running.communicate(timeout=180)
+    runs = [Run.model_validate(run) for run in json.loads(out)]
+    assert {run.stop for run in runs} == {"submitted", "model_error"}
+    assert "wrong key ***" in err
+    assert KEY not in out + err
+    files = [path for path in (tmp_path / "corpus").rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
