@@ -81,17 +81,17 @@ class Recorder:
             fifo=f"/tmp/.recording-{uuid.uuid4().hex}",  # noqa: S108 - in the container
             session=self._session,
         )
-        with self._path.open("w", encoding="utf-8") as out:
-            began = time.time()
-            width, height = self._size
-            header = {"version": 2, "width": width, "height": height, "timestamp": int(began)}
-            print(json.dumps(header), file=out, flush=True)
-            try:
+        try:
+            with self._path.open("w", encoding="utf-8") as out:
+                began = time.time()
+                width, height = self._size
+                header = {"version": 2, "width": width, "height": height, "timestamp": int(began)}
+                print(json.dumps(header), file=out, flush=True)
                 self._copy(script, out, began)
-            except (DockerException, OSError) as error:
-                self.error = str(error)
-            finally:
-                self._ready.set()
+        except (DockerException, OSError) as error:
+            self.error = str(error)
+        finally:
+            self._ready.set()
 
     def _copy(self, script: str, out: TextIO, began: float) -> None:
         api = engine.client().api

@@ -7,6 +7,7 @@ finished runs are in ``runs.jsonl``, and what was in flight is started anew.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import shutil
 import time
@@ -184,6 +185,8 @@ class Schedule:
                 disk is full, or the account's balance is asked for and not told.
         """
         self._watch.start()
+        # Harbor's log files may not be writable either; what is wrong is said once, by us.
+        logging.raiseExceptions = False
         with disk_errors(self.corpus), Hold(self.corpus) as self._hold:
             engine.clean()
             recover(self.corpus)
