@@ -55,9 +55,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One headless Chromium for all browser tests; each test opens pages of its own.
+    """One headless Chromium for the browser tests of a module; each test opens pages of its own.
+
+    Not for the session: as long as it lives its event loop runs in this thread, and asyncio.run
+    cannot.
 
     For tests marked ``browser``.
     """

@@ -216,7 +216,7 @@ def clean(*, dry_run: bool = False) -> Leftovers:
         for container in api.containers.list(all=True, filters=query, ignore_removed=True):
             if is_left(container.labels):
                 name = container.name or str(container.id)
-                drop(name, found.containers, partial(container.remove, force=True, v=True))
+                drop(name, found.containers, partial(remove_container, container))
         for network in api.networks.list(filters=query):
             if is_left(network.attrs.get("Labels")):
                 drop(network.name or str(network.id), found.networks, network.remove)
