@@ -321,6 +321,10 @@ def test_ctrl_c_twice_stops_at_once_and_leaves_nothing(tmp_path: Path, toy: Path
             *("--models-file", str(models)),
         )
         wait_until(lambda: len(server.requests) == 2)
+        seen = status(Corpus.open(tmp_path / "corpus"))
+        assert seen.measuring is not None and seen.measuring.pid == running.pid
+        assert [each.run_id.split("__")[0] for each in seen.in_flight] == [toy.name] * 2
+        assert seen.tasks[0].state == "measuring"
         running.send_signal(signal.SIGINT)
         time.sleep(1)
         assert running.poll() is None  # what runs is being finished
@@ -330,6 +334,7 @@ def test_ctrl_c_twice_stops_at_once_and_leaves_nothing(tmp_path: Path, toy: Path
         assert time.monotonic() - started < 30
     assert running.returncode == 130
     assert "the same command goes on" in err
+    assert status(Corpus.open(tmp_path / "corpus")).measuring is None
     assert containers_of(toy) == []
     assert not list((tmp_path / "corpus" / "trials").glob("*__*"))
     assert all(run.stop == "cancelled" for run in Corpus.open(tmp_path / "corpus").run_records())

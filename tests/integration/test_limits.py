@@ -1,0 +1,171 @@
+"""--reserve, --stop-file, --max-hours and --dry-run: no run is started that should not be.
+
+The real scheduler with conversations in place of trials (see test_budget).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_budget import Conversations, spec_of
+from toys import write_toy
+
+from depthkit.corpus import Corpus
+from depthkit.errors import DepthkitError
+from depthkit.experiments.status import status
+from depthkit.model import Run
+from depthkit.tasks import LoadedTask, load_task
+from depthkit.trials.budget import Price
+from depthkit.trials.limits import Limits, Outcome
+from depthkit.trials.schedule import Schedule
+from depthkit.trials.scripted.policies import fixed_replies
+from depthkit.trials.scripted.server import ScriptedServer
+
+PRICE = Price(1e-5, 1e-6, 1e-4)
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> list[LoadedTask]:
+    return [load_task(write_toy(tmp_path / "set" / f"toy-{i}")) for i in range(6)]
+
+
+def play(
+    tmp_path: Path,
+    tasks: list[LoadedTask],
+    limits: Limits,
+    *,
+    during: Callable[[], object] = lambda: None,
+    **server: Any,
+) -> Outcome:
+    """Free runs, one at a time; ``during`` is called within each."""
+    policy = fixed_replies(["word " * 100])
+    with ScriptedServer({"billed": policy}, prices=PRICE, **server) as serving:
+        depth = {task.record.task_id: 2 for task in tasks}
+        conversations = Conversations(random.Random(1), depth, serving.base_url)
+
+        async def runner(*args: Any, **kwargs: Any) -> Run:
+            during()
+            return await conversations(*args, **kwargs)
+
+        return Schedule(
+            Corpus.open_or_create(tmp_path / "corpus", models=["billed"]),
+            tasks,
+            [spec_of(PRICE, base_url=serving.base_url)],
+            scope="free",
+            workers=1,
+            limits=limits,
+            runner=runner,
+        ).run()
+
+
+@pytest.mark.docker
+def test_once_the_stop_file_exists_no_run_is_started(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    stop = tmp_path / "stop"
+    outcome = play(tmp_path, tasks, Limits(stop_file=stop), during=stop.touch)
+    assert len(outcome.runs) == 1  # which was finished
+    assert outcome.limit == f"--stop-file {stop} exists"
+    assert not outcome.stopped
+
+
+@pytest.mark.docker
+def test_after_the_hours_no_run_is_started(tmp_path: Path, tasks: list[LoadedTask]) -> None:
+    outcome = play(tmp_path, tasks, Limits(max_hours=1e-9))
+    assert (outcome.runs, outcome.limit) == ([], "--max-hours 1e-09 are over")
+    assert play(tmp_path, tasks, Limits(max_hours=1)).limit is None
+
+
+@pytest.mark.docker
+def test_money_is_left_on_the_account(
+    tmp_path: Path, tasks: list[LoadedTask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("depthkit.trials.account._FRESH_SECONDS", 0.0)
+    outcome = play(tmp_path, tasks, Limits(reserve=9.90), credit=10.0)
+    assert outcome.limit is not None
+    assert outcome.limit.startswith("--reserve $9.90 is reached ($9.8")
+    assert 1 < len(outcome.runs) < 12
+    assert outcome.spent == pytest.approx(0.10, abs=0.05)
+
+
+@pytest.mark.docker
+def test_an_endpoint_that_does_not_tell_what_is_left_is_one_clear_error(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    with pytest.raises(DepthkitError, match="the money left for billed, but its endpoint"):
+        play(tmp_path, tasks, Limits(reserve=1.0))
+    assert Corpus.open(tmp_path / "corpus").run_records() == []
+
+
+@pytest.mark.docker
+def test_status_says_what_the_rest_will_cost_by_what_is_finished(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    # Two of six tasks have their free runs; their ladders are still missing.
+    play(tmp_path, tasks[:2], Limits())
+    corpus = Corpus.open(tmp_path / "corpus")
+    corpus.append_tasks([task.record for task in tasks])
+    found = status(corpus)
+    assert [task.state for task in found.tasks[:2]] == ["partly measured"] * 2
+    assert [task.state for task in found.tasks[2:]] == ["not started"] * 4
+    assert found.expected.runs is None  # nothing is final yet
+    assert found.most.runs >= 4 * 18
+    assert found.measuring is None
+
+
+# --- --dry-run ---
+
+
+def dry(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "depthkit", *args, "--dry-run"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DOCKER_HOST": "unix:///nowhere.sock"},
+    )
+
+
+def test_a_dry_run_starts_and_writes_nothing_and_needs_no_engine(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    corpus = tmp_path / "corpus"
+    options = ("--models", "scripted-merge", "--corpus", str(corpus))
+    said = dry("ladder", *(str(task.path) for task in tasks), *options, "--with-free")
+    assert said.returncode == 0, said.stderr
+    assert "6 of 6 tasks are not finished." in said.stdout
+    assert "3 runs would start now:" in said.stdout
+    assert "At most: 108 runs" in said.stdout
+    assert "Expected: unknown" in said.stdout
+    assert not corpus.exists()
+
+
+@pytest.mark.docker
+def test_a_dry_run_expects_what_finished_tasks_took(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    play(tmp_path, tasks[:2], Limits())
+    models = tmp_path / "models.toml"
+    models.write_text(
+        '["billed"]\nlitellm = "openai/billed"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        "input_usd_per_mtok = 10.0\noutput_usd_per_mtok = 100.0\ncontext_tokens = 1000\n"
+        "max_output_tokens = 100\n"
+    )
+    runs = (tmp_path / "corpus" / "runs.jsonl").read_bytes()
+    paths = [str(task.path) for task in tasks]
+    options = ("--corpus", str(tmp_path / "corpus"), "--models-file", str(models), "--json")
+    plan = json.loads(dry("free", *paths, *options).stdout)
+    assert (tmp_path / "corpus" / "runs.jsonl").read_bytes() == runs
+    assert [start["task_id"] for start in plan["starts"]] == ["toy-2", "toy-2", "toy-3"]
+    assert plan["most"] == {"runs": 8, "turns": 8 * 150}
+    assert plan["most_usd"] == pytest.approx(8 * 150 * (1000 * 1e-5 + 100 * 1e-4))
+    done = Corpus.open(tmp_path / "corpus").run_records()
+    assert plan["expected"]["runs"] == 8
+    assert plan["expected"]["usd"] == pytest.approx(2 * sum(run.cost_usd or 0 for run in done))
