@@ -127,7 +127,7 @@ class Schedule:
         self._pending: dict[Key, list[Planned]] = {}
         self._interrupts = 0
         self._fatal: DepthkitError | None = None
-        self._engine_gone = False
+        self._engine_gone: float | None = None
         self._no_money = False
         self._notice = ""
 
@@ -247,15 +247,15 @@ class Schedule:
         self._wake.clear()
         for task in [task for task in running if task.done()]:
             await self._finish(task, running.pop(task))
-        if self._engine_gone:
-            self._engine_gone = not await engine_answers()
+        if self._engine_gone is not None:
+            await self._lost()
         self._say(self._waits_for())
 
     def _start_what_may(self, running: _Running) -> bool:
         """Start runs; say whether one was left out only because it costs too much."""
+        if self._engine_gone is not None:
+            return False
         short = False
-        if self._engine_gone:
-            return short
         in_flight = {(started.key, started.planned) for started in running.values()}
         for key, planned in self.due():
             if len(running) >= self.workers:
@@ -301,11 +301,10 @@ class Schedule:
             return
         run = task.result()
         try:
-            land(self.corpus, run)
-        except (DepthkitError, OSError) as failed:
-            self._fatal = (
-                failed if isinstance(failed, DepthkitError) else disk_full(self.corpus, failed)
-            )
+            with disk_errors(self.corpus):
+                land(self.corpus, run)
+        except DepthkitError as failed:
+            self._fatal = failed
             return
         self.history[key].append(run)
         self._pending.pop(key, None)
@@ -358,8 +357,13 @@ class Schedule:
 
     async def _lost(self) -> bool:
         """Whether the engine itself is gone, not a container only."""
-        self._engine_gone = not await engine_answers()
-        return self._engine_gone
+        if await engine_answers():
+            self._engine_gone = None
+            return False
+        self._engine_gone = self._engine_gone or time.monotonic()
+        if time.monotonic() - self._engine_gone > sum(PAUSES):
+            self._fatal = DepthkitError("The Docker engine has not answered for an hour; start it.")
+        return True
 
     # --- limits and waits ---
 
@@ -371,20 +375,18 @@ class Schedule:
 
     def _wait(self) -> float | None:
         """Seconds after which something may start that may not now; ``None`` without such."""
-        waits = [_ENGINE_SECONDS] if self._engine_gone else []
+        waits = [_ENGINE_SECONDS] if self._engine_gone is not None else []
         due = {planned.model for _, planned in self.due()}
         waits += [left for model, left in self._outages.waiting().items() if model in due]
         return min(waits) if waits else None
 
     def _waits_for(self) -> str:
-        if self._engine_gone:
+        if self._engine_gone is not None:
             return "The Docker engine does not answer; no new runs until it does."
-        said = [
+        return " ".join(
             f"{model}'s endpoint does not answer; next try in {seconds:.0f} s."
             for model, seconds in self._outages.waiting().items()
-            if model not in self._closed
-        ]
-        return " ".join(said)
+        )
 
     def _say(self, notice: str) -> None:
         if re.sub(r"\d+ s", "", notice) != re.sub(r"\d+ s", "", self._notice):
