@@ -46,6 +46,7 @@ def _lacks_browser() -> str | None:
     return None if _chromium() else "there is no Chromium or Chrome (env/browser.sh looks for one)"
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep what uses the engine in one process when `make test` runs two: it looks at all of it."""
     for item in items:
