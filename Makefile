@@ -23,7 +23,7 @@ test: setup  ## check style and types, run all tests, those with containers and 
 	@$(bin)/ruff check .
 	@$(bin)/mypy
 	@env/browser.sh --install >/dev/null
-	@$(call with_engine,DEPTHKIT_NO_SKIP=1 "$$0" -m pytest --cov -n 2 --dist loadgroup)
+	@$(call with_engine,env/test.sh "$$0")
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
 	@$(call with_engine,"$$0" -m depthkit.experiments.demo)

@@ -46,14 +46,6 @@ def _lacks_browser() -> str | None:
     return None if _chromium() else "there is no Chromium or Chrome (env/browser.sh looks for one)"
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what uses the engine in one process when `make test` runs two: it looks at all of it."""
-    for item in items:
-        if item.path.is_relative_to(ROOT / "tests" / "integration"):
-            item.add_marker(pytest.mark.xdist_group("integration"))
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out what cannot run here; under `make test` it fails instead, so that nothing hides."""
     for marker, lacks in (("docker", _lacks_docker), ("browser", _lacks_browser)):
