@@ -39,7 +39,7 @@ BOUND = 1.5
 async def batch(
     task: Path, environment: EnvironmentConfig, base_url: str, out: Path, trials: int, at_once: int
 ) -> float:
-    """Trials a minute that came out as they should; the others are said and not counted."""
+    """Trials a minute; all of them must pass."""
     free = asyncio.Semaphore(at_once)
 
     async def each() -> None:
@@ -51,13 +51,12 @@ async def batch(
     started = time.perf_counter()
     ends = await asyncio.gather(*(each() for _ in range(trials)), return_exceptions=True)
     seconds = time.perf_counter() - started
-    wrong = [end for end in ends if end is not None]
-    for error in wrong:
-        print(f"not counted: {error}", file=sys.stderr)
-    return 60 * (trials - len(wrong)) / seconds
+    for error in filter(None, ends):
+        raise RuntimeError("a trial did not come out as it should") from error
+    return 60 * trials / seconds
 
 
-def measure(rounds: int, trials: int, at_once: int) -> dict[str, Any]:
+async def measure(rounds: int, trials: int, at_once: int) -> dict[str, Any]:
     replies = [reply("ls /app", wait=0.1)] * (TURNS - 1) + [reply("echo done > /app/out", wait=0.1)]
     paces: dict[str, list[float]] = {}
     with (
@@ -66,12 +65,12 @@ def measure(rounds: int, trials: int, at_once: int) -> dict[str, Any]:
     ):
         sides = environments(Path(name))
         for side, (task, environment) in sides.items():  # builds the images
-            asyncio.run(batch(task, environment, server.base_url, Path(name) / "trials", 1, 1))
+            await batch(task, environment, server.base_url, Path(name) / "trials", 1, 1)
             paces[side] = []
         for _ in range(rounds):
             for side, (task, environment) in sides.items():
                 out = Path(name) / "trials"
-                pace = asyncio.run(batch(task, environment, server.base_url, out, trials, at_once))
+                pace = await batch(task, environment, server.base_url, out, trials, at_once)
                 paces[side].append(pace)
                 print(f"{side:9} {pace:6.1f} trials a minute", file=sys.stderr)
     engine.release()
@@ -95,7 +94,8 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=8)
     options = parser.parse_args()
     logging.disable(logging.ERROR)
-    report = measure(options.rounds, options.trials, options.at_once)
+    # One event loop for all: Harbor's environment keeps locks that belong to the first one.
+    report = asyncio.run(measure(options.rounds, options.trials, options.at_once))
     text = json.dumps(report, indent=2)
     print(text)
     (HERE / "results").mkdir(exist_ok=True)
