@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -39,14 +40,20 @@ class Line:
                 "cache_read_input_token_cost": price.cached,
                 "output_cost_per_token": price.output,
             }
-        PURSE.set(purse)
-        PATIENCE.set(QUICK)
-        self.endpoint = ModelEndpoint(
-            model_name="openai/m", api_base=server.base_url, model_info=info, api_key="none"
+        # A context of its own, so that no later test pays from this purse.
+        self._context = copy_context()
+        self._context.run(PURSE.set, purse)
+        self._context.run(PATIENCE.set, QUICK)
+        self.endpoint = self._context.run(
+            ModelEndpoint,
+            model_name="openai/m",
+            api_base=server.base_url,
+            model_info=info,
+            api_key="none",
         )
 
     def call(self, prompt: str = "Go on.") -> str:
-        reply = asyncio.run(self.endpoint.call(prompt))
+        reply = self._context.run(asyncio.run, self.endpoint.call(prompt))
         return str(reply.content)
 
 

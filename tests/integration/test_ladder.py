@@ -175,6 +175,23 @@ def made_by_others() -> dict[str, set[str]]:
     }
 
 
+def containers_of(process: subprocess.Popen[str]) -> set[str]:
+    """Names of the containers that a living process owns; its lock file holds its number."""
+    query: engine.Filters = {"label": engine.OWNER_LABEL}
+    found = engine.client().containers.list(all=True, filters=query, ignore_removed=True)
+    locks = {str(c.name): Path(c.labels[engine.LOCK_LABEL]) for c in found}
+    return {
+        name
+        for name, lock in locks.items()
+        if lock.is_file() and lock.read_text().strip() == str(process.pid)
+    }
+
+
+def still_there(names: set[str]) -> set[str]:
+    found = engine.client().containers.list(all=True, ignore_removed=True)
+    return names & {str(c.name) for c in found}
+
+
 def wait_until(condition: Any, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -205,11 +222,12 @@ def test_killed_and_started_again_nothing_is_lost_measured_twice_or_left_behind(
 
     first = start_ladder(folder, *chosen)
     wait_until(lambda: lines.is_file() and len(lines.read_text().splitlines()) >= 2)
-    wait_until(lambda: made_by_others()["containers"])
+    wait_until(lambda: containers_of(first))
+    left = containers_of(first)
     first.send_signal(signal.SIGKILL)
     first.wait()
     measured = lines.read_text().splitlines()
-    assert made_by_others()["containers"]
+    assert still_there(left)
     # As if it had been killed after its files were in place, before its line was written.
     last = json.loads(measured[-1])["run_id"]
     lines.write_text("".join(f"{line}\n" for line in measured[:-1]))
@@ -288,14 +306,15 @@ def test_an_interrupted_ladder_finishes_what_runs_and_says_how_to_go_on(
 ) -> None:
     folder = tmp_path / "corpus"
     running = start_ladder(folder, tasks["control"])
-    wait_until(lambda: made_by_others()["containers"])
+    wait_until(lambda: containers_of(running))
+    made = containers_of(running)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "the same command goes on" in err
     runs = Corpus.open(folder).run_records()
     assert [run.verdict for run in runs] == ["passed", "passed"]
-    assert made_by_others()["containers"] == set()
+    assert still_there(made) == set()
 
 
 def test_a_corpus_is_measured_by_one_process_at_a_time(
@@ -303,12 +322,13 @@ def test_a_corpus_is_measured_by_one_process_at_a_time(
 ) -> None:
     folder = tmp_path / "corpus"
     running = start_ladder(folder, tasks["parallel"])
-    wait_until(lambda: made_by_others()["containers"])
+    wait_until(lambda: containers_of(running))
+    made = containers_of(running)
     with pytest.raises(DepthkitError, match="another depthkit process is measuring"):
         measure([tasks["parallel"]], folder, models=[MERGE], scope="both")
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=60)
-    assert made_by_others()["containers"] == set()
+    assert still_there(made) == set()
 
 
 def test_no_engine_is_one_clear_error(tasks: dict[str, Path], tmp_path: Path) -> None:
