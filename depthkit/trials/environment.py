@@ -14,6 +14,7 @@ import shlex
 import shutil
 import tarfile
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ from depthkit.trials.images import ensure_image
 from depthkit.trials.threads import in_thread
 
 _SPOOL_BYTES = 64 << 20
+_DYING_SECONDS = 2.0
 
 
 class ContainerDiedError(RuntimeError):
@@ -335,7 +337,7 @@ class DockerEnvironment(BaseEnvironment):
                 workdir=cwd or self.task_env_config.workdir,
             )
             # A command of a container that was killed ends as if it had been killed itself.
-            if code is None or (code > 128 and not self._alive()):
+            if code is None or (code > 128 and self._dying()):
                 raise ContainerDiedError(f"{self.session_id}: the container died during a command")
             out, err = cast("tuple[bytes | None, bytes | None]", output)
             return ExecResult(stdout=_text(out), stderr=_text(err), return_code=code)
@@ -358,6 +360,15 @@ class DockerEnvironment(BaseEnvironment):
         except (APIError, ConnectionError, OSError):
             return False
         return bool(self._container.status == "running")
+
+    def _dying(self) -> bool:
+        # The engine still calls a container running for a moment after its last process ended.
+        until = time.monotonic() + _DYING_SECONDS
+        while self._alive():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.1)
+        return True
 
     async def is_alive(self) -> bool:
         """Whether the container runs."""

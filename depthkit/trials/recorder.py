@@ -26,7 +26,7 @@ from docker.utils.socket import STDERR, frames_iter
 from depthkit.trials import engine
 
 _READY = b"ready"
-_READY_SECONDS = 10.0
+_READY_SECONDS = 60.0
 
 # The pipe has no name any more once both its ends are open. C-l draws the prompt again, which
 # came before the recording. The stream ends with the window, tmux or the container.
