@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test tools demo bench lab lock clean
+.PHONY: help setup report test tools demo bench smoke-model lab lock clean
 
 # Of .venv, or of the active conda environment; `setup` has run when a recipe asks for it.
 python = "$$(env/setup.sh --python)"
@@ -10,7 +10,7 @@ bin = "$$(dirname $(python))"
 with_engine = env/engine.sh run -- sh -c 'set -e; env/base/build.sh; env/tools/build.sh; $(1)' $(python)
 
 help:  ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 setup:  ## install everything into .venv (or the active conda environment); quick when nothing changed
 	@env/setup.sh
@@ -30,6 +30,9 @@ demo: setup  ## measure the demo corpus again, with scripted models in real cont
 
 bench: setup  ## time the trial runner against Harbor's own, side by side
 	@$(call with_engine,for file in tests/benchmarks/bench_*.py; do "$$0" "$$file"; done)
+
+smoke-model: setup  ## let a small real model, served here, drive a tiny task (builds llama.cpp the first time)
+	@$(call with_engine,env/smoke-model.sh "$$0")
 
 tools:  ## build the tool set for task images that lack tmux or bash
 	@env/engine.sh run -- env/tools/build.sh

@@ -8,7 +8,7 @@ export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 beside=$(mktemp)
 other=
-trap '[ -z "$other" ] || kill "$other" 2>/dev/null; rm -f "$beside"' EXIT
+trap '[ -z "$other" ] || kill "$other" 2>/dev/null || true; rm -f "$beside"' EXIT
 
 COVERAGE_FILE=.coverage.beside "$python" -m pytest --cov --cov-report= tests/unit tests/browser \
   >"$beside" 2>&1 &
