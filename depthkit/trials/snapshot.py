@@ -96,7 +96,11 @@ async def started_from(
 
 _TERMINAL = ("tmux", "asciinema")
 _SHELLS = ("bash", "sh", "dash", "ash", "zsh")
-_KEEP_ALIVE = ("sh -c sleep infinity", "sleep infinity", f"{tools.FOLDER}/box/sleep infinity")
+_KEEP_ALIVE = (
+    "sh -c trap '' TERM; exec sleep infinity",
+    "sleep infinity",
+    f"{tools.FOLDER}/box/sleep infinity",
+)
 
 
 async def other_processes(environment: DockerEnvironment) -> list[str]:

@@ -66,7 +66,8 @@ class Missing:
         """A command that runs for as long as a container may live."""
         if self.tools & {"sh", "sleep"}:
             return [f"{FOLDER}/box/sleep", "infinity"]
-        return ["sh", "-c", "sleep infinity"]
+        # An agent that ends all that sleeps (`pkill sleep`) is not to end its container.
+        return ["sh", "-c", "trap '' TERM; exec sleep infinity"]
 
     def run_options(self, variables: dict[str, str]) -> dict[str, Any]:
         """Arguments of docker-py's ``containers.run``: the environment, and the mounted tool set.

@@ -7,7 +7,7 @@ segment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from depthkit.model import Stop, Verdict
@@ -15,6 +15,17 @@ from depthkit.model import Stop, Verdict
 TIME_LIMIT_ERROR = "AgentTimeoutError"
 RUN_OVER_ERROR = "RunOverError"
 MODEL_ERRORS = frozenset({"ModelCallError", "ContextLengthExceededError"})
+VERIFIER_ERRORS = frozenset(
+    {
+        "RewardFileEmptyError",
+        "RewardFileNotFoundError",
+        "VerifierOutputParseError",
+        "VerifierTimeoutError",
+        "VerifierTooSlowError",
+    }
+)
+"""Errors of a verifier that ran in a living container and came to no number."""
+
 CANCELLED = "CancelledError"
 REFUSED = "RefusedError"
 BUDGET = "BudgetExceededError"
@@ -70,7 +81,10 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
 
     An earlier segment counts only if it was marked complete; the last one is judged by the state
     it was left in. A segment marked complete in the last turn of the cap counts as passed, but the
-    run fails, since the parts after it were not finished.
+    run fails, since the parts after it were not finished. A verifier that runs over its time or
+    gives no reward although the container lives does not pass: what the agent left can bring that
+    about, and a run is not to be made again until it comes out better. ``depthkit check`` tells
+    whether the verifier works on the reference solution.
 
     Args:
         segments: The segments that were started, in order.
@@ -82,12 +96,17 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
     started = [segment for segment in segments if segment.error != RUN_OVER_ERROR]
     passed = 0
     for number, segment in enumerate(started, start=1):
-        if segment.error is not None and segment.error != TIME_LIMIT_ERROR:
+        silent = segment.error in VERIFIER_ERRORS
+        if segment.error not in (None, TIME_LIMIT_ERROR) and not silent:
             return _no_result(segment, number)
-        stop: Stop = "time_limit" if segment.error else _stop(segment.facts)
+        # A verifier only runs after an agent that ended as it should or was out of time.
+        timed_out = segment.error == TIME_LIMIT_ERROR or (silent and _broken_off(segment.facts))
+        stop: Stop = "time_limit" if timed_out else _stop(segment.facts)
         marked = stop == "submitted"
         if number < k and not marked:
             return _failed(stop, number, passed, k)
+        if silent:
+            return replace(_failed(stop, number, passed, k), detail=_line(segment))
         reward = reward_of(segment.rewards)
         if reward is None:
             return _no_result(segment, number)
@@ -118,8 +137,17 @@ def _no_result(segment: SegmentRecord, number: int) -> Judgement:
         stop = "refused"
     elif error == BUDGET:
         stop = "budget"
+    return Judgement("none", stop, None, number, None, _line(segment))
+
+
+def _line(segment: SegmentRecord) -> str:
+    error = segment.error
     line = f"{error}: {segment.message or ''}" if error else "the verifier gave no reward"
-    return Judgement("none", stop, None, number, None, " ".join(line.split())[:500])
+    return " ".join(line.split())[:500]
+
+
+def _broken_off(facts: Mapping[str, Any]) -> bool:
+    return facts.get("end") == "error"
 
 
 def _stop(facts: Mapping[str, Any]) -> Stop:

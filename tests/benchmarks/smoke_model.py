@@ -138,7 +138,6 @@ def main() -> int:
                 f'["{MODEL}"]\nlitellm = "openai/{MODEL}"\nbase_url = "{address}"\n'
                 f"context_tokens = {CONTEXT_TOKENS}\nmax_output_tokens = 512\n"
             )
-            chosen = ("--models-file", str(models))
             call = depthkit("models", "test", MODEL, "--models-file", str(models))
             asyncio.run(runs_under_caps(task, models, folder))
         corpus = folder / "corpus"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toys import TEST_SH, reply, write_toy
+from toys import TASK_TOML, TEST_SH, reply, write_toy
 
 from depthkit.model import Run
 from depthkit.protocol import Planned, cap_statement
@@ -58,12 +58,13 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
         *,
         cap: int | None = None,
         test: str = TEST_SH,
+        toml: str = TASK_TOML,
         during: Callable[[], None] | None = None,
         prices: dict[str, float] | None = None,
         **kwargs: Any,
     ) -> Played:
         monkeypatch.setenv("TEST_MODEL_KEY", KEY)
-        task = load_task(write_toy(tmp_path / "set" / "toy", test=test))
+        task = load_task(write_toy(tmp_path / "set" / "toy", test=test, toml=toml))
         spec = ModelSpec(
             name="m",
             # LiteLLM keeps prices by model for the whole process.
@@ -240,3 +241,22 @@ def test_an_agent_cannot_rewrite_what_is_recorded_of_it(play: Callable[..., Play
     trajectory = json.loads((played.folder / "agent" / "trajectory.json").read_text())
     assert [step["source"] for step in trajectory["steps"]] == ["user", "agent", "agent", "agent"]
     assert not (played.folder / "agent" / "extra").exists()
+
+
+@pytest.mark.parametrize("left", ["sleep 777", "rm -f /logs/verifier/*; exit 1"])
+def test_a_verifier_that_comes_to_no_verdict_in_a_living_container_does_not_pass(
+    play: Callable[..., Played], left: str
+) -> None:
+    """Else an agent could leave a state whose run is paid for again and again."""
+    test = f"#!/bin/bash\nif [ -e /app/out ]; then {left}; fi\necho 1 > /logs/verifier/reward.txt\n"
+    toml = TASK_TOML.replace("timeout_sec = 60.0", "timeout_sec = 2.0")
+    played = play([WRITE, CLAIM, CLAIM], test=test, toml=toml)
+    run = played.run
+    assert (run.verdict, run.stop, run.turns, run.reward) == ("failed", "submitted", 3, 0.0)
+    assert run.detail is not None
+    assert run.detail.startswith(("VerifierTooSlowError", "RewardFileNotFoundError"))
+
+
+def test_ending_all_that_sleeps_leaves_the_container_alive(play: Callable[..., Played]) -> None:
+    played = play([reply("pkill sleep; pkill -f sleep", "echo done > /app/out")], cap=1)
+    assert (played.run.verdict, played.run.stop) == ("passed", "turn_cap")

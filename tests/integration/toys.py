@@ -32,11 +32,15 @@ echo $reward > /logs/verifier/reward.txt
 
 
 def write_toy(
-    folder: Path, *, instruction: str = "Write done to /app/out.", test: str = TEST_SH
+    folder: Path,
+    *,
+    instruction: str = "Write done to /app/out.",
+    test: str = TEST_SH,
+    toml: str = TASK_TOML,
 ) -> Path:
     """A task that asks for one file; its folder's name is the task's."""
     for name, text in {
-        "task.toml": TASK_TOML,
+        "task.toml": toml,
         "instruction.md": instruction + "\n",
         "environment/Dockerfile": "FROM depthkit/base:1\nWORKDIR /app\n",
         "tests/test.sh": test,

@@ -29,7 +29,16 @@ SUBMITTED = {"end": "submitted", "cap": None}
         ({"reward": 1.0}, "ModelCallError", {"end": "error"}, ("none", "model_error")),
         (None, "ContextLengthExceededError", {"end": "error"}, ("none", "model_error")),
         (None, "ContainerDiedError", {"end": "error"}, ("none", "infrastructure")),
-        (None, "VerifierTimeoutError", SUBMITTED, ("none", "infrastructure")),
+        # Not to be made again until it comes out better.
+        (None, "VerifierTimeoutError", SUBMITTED, ("failed", "submitted")),
+        (None, "VerifierTooSlowError", {"end": "turns_used", "cap": 5}, ("failed", "turn_cap")),
+        (
+            None,
+            "RewardFileNotFoundError",
+            {"end": "terminal_broken"},
+            ("failed", "terminal_broken"),
+        ),
+        (None, "RewardFileEmptyError", {"end": "error"}, ("failed", "time_limit")),
         (None, "CancelledError", {"end": "error"}, ("none", "cancelled")),
     ],
 )
@@ -42,7 +51,7 @@ def test_verdict_and_stop(
     judgement = judge([SegmentRecord(rewards, error, "why", facts)], k=1)
     assert (judgement.verdict, judgement.stop) == expected
     assert (judgement.reward is None) == (judgement.verdict == "none")
-    if judgement.verdict == "none":
+    if judgement.verdict == "none" or (error or "").startswith(("Verifier", "Reward")):
         assert judgement.detail
 
 
