@@ -91,14 +91,15 @@ def depthkit(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-async def runs_under_caps(task: Path, models: Path, folder: Path) -> None:
-    """One trial a cap, of which each leaves its folder."""
+async def measure(task: Path, models: Path, corpus: Corpus) -> None:
+    """One run a cap, appended to the corpus."""
     (spec,) = select_models([MODEL], models)
-    loaded, trials = load_task(task), folder / "trials"
+    loaded, trials = load_task(task), corpus.path / "trials"
+    corpus.append_task(loaded.record)
     for cap in CAPS:
-        planned = Planned(MODEL, cap, 1, "ladder")
-        run = await run_trial(loaded, planned, spec, trials_dir=trials)
+        run = await run_trial(loaded, Planned(MODEL, cap, 1, "ladder"), spec, trials_dir=trials)
         print(f"cap {cap}: {run.verdict}, {run.stop}, {run.turns} turns", file=sys.stderr)
+        corpus.append_run(run)
     engine.release()
 
 
@@ -139,12 +140,11 @@ def main() -> int:
                 f"context_tokens = {CONTEXT_TOKENS}\nmax_output_tokens = 512\n"
             )
             call = depthkit("models", "test", MODEL, "--models-file", str(models))
-            asyncio.run(runs_under_caps(task, models, folder))
-        corpus = folder / "corpus"
-        depthkit("ingest", str(folder / "trials"), "--corpus", str(corpus))
+            corpus = Corpus.open_or_create(folder / "corpus", models=[MODEL])
+            asyncio.run(measure(task, models, corpus))
         call = {key: value for key, value in call.items() if key != "endpoint"}
         found = {"model": MODEL, **served_by, "task": task.name, "models_test": call}
-        found["runs"] = record(Corpus.open(corpus))
+        found["runs"] = record(corpus)
     text = json.dumps(found, indent=2)
     print(text)
     (HERE / "results" / "smoke-model.json").write_text(text + "\n")

@@ -271,13 +271,18 @@ def test_a_verifier_that_works_only_once_is_not_held_against_a_run(tmp_path: Pat
 # --- what is left ---
 
 
+def own_images() -> set[str]:
+    label = f"{engine.OWNER_LABEL}={engine.owner().id}"
+    return {each["Id"] for each in engine.client().api.images(all=True, filters={"label": label})}
+
+
 def test_nothing_of_the_checks_is_left_in_the_container(tmp_path: Path) -> None:
     test = "#!/bin/bash\nsleep 777 &\nmktemp\n" + TEST_SH.removeprefix("#!/bin/bash\n")
 
     async def check() -> None:
         async with container(tmp_path, test=test) as box:
             await box.shell("echo done > /app/out")
-            before = engine.client().images.list(all=True)
+            before = own_images()
             await box.leave_running("sleep 888")
             assert await box.verify() == {"reward": 1.0}
             processes = await box.shell("ps -eo args")
@@ -287,7 +292,7 @@ def test_nothing_of_the_checks_is_left_in_the_container(tmp_path: Path) -> None:
                 "/logs/verifier:\n\n/tests:\n\n/tmp:\n"
             )
             assert await box.shell("cat ~/.*_history 2>/dev/null") == ""
-            assert len(engine.client().images.list(all=True)) == len(before)
+            assert own_images() == before
 
     asyncio.run(check())
 
