@@ -213,7 +213,10 @@ def _measure(
 def check(
     tasks: TaskDirs,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Doing nothing must fail every segment.")
+        bool,
+        typer.Option(
+            "--strict", help="Doing nothing must fail every segment; else that is a note only."
+        ),
     ] = False,
     online: Annotated[
         bool, typer.Option("--online", help="Give tasks the network that they declare.")
@@ -243,6 +246,8 @@ def check(
             typer.echo(f"{'ok  ' if row.ok else 'FAIL'}  {row.dataset}/{row.task_id}")
             for fault in row.faults:
                 typer.echo(f"  - {fault}")
+            for note in row.notes:
+                typer.echo(f"  note: {note}")
     if not all(row.ok for row in checked):
         raise typer.Exit(1)
 

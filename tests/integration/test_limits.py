@@ -20,7 +20,7 @@ from toys import write_toy
 
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
-from depthkit.experiments.status import status
+from depthkit.experiments.status import status, status_lines
 from depthkit.model import Run
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.trials.budget import Price
@@ -119,6 +119,42 @@ def test_status_says_what_the_rest_will_cost_by_what_is_finished(
     assert found.expected.runs is None  # nothing is final yet
     assert found.most.runs >= 4 * 18
     assert found.measuring is None
+    spent = sum(run.cost_usd or 0 for run in corpus.run_records())
+    assert found.spent_usd == pytest.approx(spent)
+    assert spent > 0.01
+    assert f"Spent so far: ${spent:.2f}." in status_lines(found)
+
+
+def test_status_says_what_was_spent_of_which_runs(tmp_path: Path) -> None:
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["m"])
+
+    def add(number: int, cost: float | None, **more: Any) -> None:
+        values = {
+            "run_id": f"r{number}",
+            "dataset": "set",
+            "task_id": "toy",
+            "model": "m",
+            "attempt": number,
+            "purpose": "free",
+            "verdict": "failed",
+            "stop": "submitted",
+            "turns": 1,
+            "cost_usd": cost,
+            "provenance": "measured",
+        }
+        corpus.append_run(Run(**(values | more)))
+
+    def line() -> str:
+        return status_lines(status(corpus))[0]
+
+    add(1, 0.25)
+    add(2, 0.5, purpose="evaluation")
+    add(3, 0.25, verdict="none", stop="infrastructure")
+    add(4, 8.0, provenance="imported")
+    add(5, None, provenance="scripted")
+    assert line() == "Spent so far: $1.00."
+    add(6, None)
+    assert line() == "Spent so far: at least $1.00 (1 run of unknown cost)."
 
 
 # --- --dry-run ---
