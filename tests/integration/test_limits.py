@@ -183,6 +183,28 @@ def test_a_dry_run_starts_and_writes_nothing_and_needs_no_engine(
     assert not corpus.exists()
 
 
+def test_the_first_model_is_evaluated_in_runs_apart_when_asked_for(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    corpus, task = tmp_path / "corpus", str(tasks[0].path)
+    Corpus.open_or_create(corpus, models=["scripted-merge"])
+
+    def purposes(*options: str) -> list[tuple[str, str]]:
+        said = dry("free", task, "--corpus", str(corpus), "--json", *options)
+        assert said.returncode == 0, said.stderr
+        return [(each["model"], each["purpose"]) for each in json.loads(said.stdout)["starts"]]
+
+    first, other = "scripted-merge", "scripted-step"
+    assert purposes("--model", first) == [(first, "free")] * 2
+    assert purposes("--model", first, "--evaluate") == [(first, "evaluation")] * 2
+    assert purposes("--model", other) == [(other, "evaluation")] * 2
+    both = purposes("--models", f"{first},{other}", "--evaluate", "--workers", "4")
+    assert both == [(first, "evaluation")] * 2 + [(other, "evaluation")] * 2
+    unnamed = dry("free", task, "--corpus", str(corpus), "--evaluate")
+    assert unnamed.returncode == 2
+    assert "--evaluate needs the models to evaluate" in unnamed.stderr
+
+
 @pytest.mark.docker
 def test_a_dry_run_expects_what_finished_tasks_took(
     tmp_path: Path, tasks: list[LoadedTask]
