@@ -21,7 +21,7 @@ from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.tasks import LoadedTask, load_tasks
 from depthkit.trials.budget import OUTPUT_TOKENS, Purse, may_start
-from depthkit.trials.forecast import Expected, Key, Most, Scope
+from depthkit.trials.forecast import Expected, Key, Most, Scope, pending
 from depthkit.trials.limits import Limits, Outcome
 from depthkit.trials.models import ModelSpec, select_models
 from depthkit.trials.schedule import Schedule
@@ -76,7 +76,10 @@ def measure(
         if console is not None:
             _say_plan(console, tasks, specs, schedule)
         with _progress(console, schedule):
-            return schedule.run()
+            outcome = schedule.run()
+        if console is not None and (waiting := _without_free(schedule)):
+            console.print(_free_first(waiting, len(tasks)), highlight=False, markup=False)
+        return outcome
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class Plan:
 
     Attributes:
         tasks: Tasks, of them ``tasks_left`` not finished.
+        without_free: Tasks whose capped runs wait for free runs that are not to be started.
         starts: Runs that would start at once.
         most: Runs and turns that may be needed at most.
         most_usd: Dollars of that many turns, each as dear as a call of its model can be; ``None``
@@ -94,6 +98,7 @@ class Plan:
 
     tasks: int
     tasks_left: int
+    without_free: int
     starts: list[tuple[Key, Planned]]
     most: Most
     most_usd: float | None
@@ -117,6 +122,7 @@ class Plan:
         dear = f", ${self.most_usd:.2f}" if self.most_usd is not None else ""
         return [
             f"{self.tasks_left} of {self.tasks} tasks are not finished.",
+            *([_free_first(self.without_free, self.tasks)] if self.without_free else []),
             f"{len(said)} runs would start now:" if said else "No run would start.",
             *(f"  {line}" for line in said),
             f"At most: {self.most.runs} runs, {self.most.turns} turns{dear}",
@@ -154,13 +160,30 @@ def plan(
     most = sum(left.values(), Most())
     dearest = [_dearest_call(spec) for spec in specs]
     known = [usd for usd in dearest if usd is not None]
+    without_free = _without_free(schedule)
     return Plan(
         tasks=len(tasks),
-        tasks_left=sum(each.runs > 0 for each in left.values()),
+        tasks_left=sum(each.runs > 0 for each in left.values()) + without_free,
+        without_free=without_free,
         starts=_first(schedule),
         most=most,
         most_usd=most.turns * max(known) if len(known) == len(dearest) else None,
         expected=schedule.expected_left(),
+    )
+
+
+def _without_free(schedule: Schedule) -> int:
+    """Tasks whose capped runs wait for free runs that this schedule does not start."""
+    if schedule.scope != "ladder":
+        return 0
+    due = [pending(schedule.history[key], list(schedule.models), "both") for key in schedule.tasks]
+    return sum(any(planned.purpose == "free" for planned in each) for each in due)
+
+
+def _free_first(waiting: int, tasks: int) -> str:
+    return (
+        f"{waiting} of {tasks} tasks lack free runs, without which no capped run starts; "
+        "--with-free, or depthkit free beforehand, makes them."
     )
 
 

@@ -11,15 +11,18 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from test_budget import Conversations, spec_of
 from toys import write_toy
 
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
+from depthkit.experiments.measure import measure, plan
 from depthkit.experiments.status import status, status_lines
 from depthkit.model import Run
 from depthkit.tasks import LoadedTask, load_task
@@ -181,6 +184,30 @@ def test_a_dry_run_starts_and_writes_nothing_and_needs_no_engine(
     assert "At most: 108 runs" in said.stdout
     assert "Expected: unknown" in said.stdout
     assert not corpus.exists()
+
+
+@pytest.mark.docker
+def test_a_ladder_without_free_runs_says_what_is_missing_and_what_makes_it(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    paths = [task.path for task in tasks]
+    said = "6 of 6 tasks lack free runs, without which no capped run starts; --with-free, or"
+    planned = plan(paths, tmp_path / "none", models=["scripted-merge"], scope="ladder")
+    assert (planned.tasks_left, planned.without_free, planned.starts) == (6, 6, [])
+    assert planned.lines()[0] == "6 of 6 tasks are not finished."
+    assert planned.lines()[1].startswith(said)
+    also = plan(paths, tmp_path / "none", models=["scripted-merge"], scope="both")
+    assert (also.tasks_left, also.without_free) == (6, 0)
+    printed = StringIO()
+    outcome = measure(
+        paths,
+        tmp_path / "corpus",
+        models=["scripted-merge"],
+        scope="ladder",
+        console=Console(file=printed, width=200),
+    )
+    assert outcome.runs == []
+    assert said in printed.getvalue()
 
 
 def test_the_first_model_is_evaluated_in_runs_apart_when_asked_for(
