@@ -22,7 +22,7 @@ from toys import write_toy
 
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
-from depthkit.experiments.measure import measure, plan
+from depthkit.experiments.measure import Plan, measure, plan
 from depthkit.experiments.status import status, status_lines
 from depthkit.model import Run
 from depthkit.tasks import LoadedTask, load_task
@@ -230,6 +230,76 @@ def test_the_first_model_is_evaluated_in_runs_apart_when_asked_for(
     unnamed = dry("free", task, "--corpus", str(corpus), "--evaluate")
     assert unnamed.returncode == 2
     assert "--evaluate needs the models to evaluate" in unnamed.stderr
+
+
+def test_the_most_money_of_a_plan_is_the_budget_where_there_is_one(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    def planned(max_cost: float | None) -> Plan:
+        models = ["deepseek-v4.1-flash", "glm-5.3-flash"]
+        paths, limits = [task.path for task in tasks], Limits(max_cost=max_cost)
+        return plan(paths, tmp_path / "none", models=models, scope="both", limits=limits)
+
+    free = planned(None)
+    # The paper's models as registered have prices and no bound of a prompt.
+    assert (free.most_usd, free.likely_usd) == (None, None)
+    unknown = "context_tokens of deepseek-v4.1-flash, context_tokens of glm-5.3-flash"
+    assert f"cost unknown ({unknown} not set in models.toml)" in free.lines()[-2]
+    assert free.lines()[-1] == "Expected: unknown, no task is finished yet"
+    bound = planned(25)
+    assert bound.most_usd == 25
+    assert bound.lines()[-2].endswith("turns, $25.00 (--max-cost)")
+
+
+def test_a_plan_prices_each_models_turns_by_its_own_prices_and_by_the_runs_so_far(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    models = tmp_path / "models.toml"
+    models.write_text(
+        "".join(
+            f'["{name}"]\nlitellm = "openai/{name}"\nbase_url = "http://127.0.0.1:9/v1"\n'
+            f"input_usd_per_mtok = {usd}\noutput_usd_per_mtok = {usd}\n"
+            "context_tokens = 900\nmax_output_tokens = 100\n"
+            for name, usd in (("cheap", 100.0), ("dear", 1000.0))
+        )
+    )
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["cheap", "dear"])
+
+    def planned(max_cost: float | None = None) -> Plan:
+        return plan(
+            [tasks[0].path],
+            corpus.path,
+            scope="both",
+            models_file=models,
+            limits=Limits(max_cost=max_cost),
+        )
+
+    # A call costs 0.1 or 1 dollar at most; a ladder has 322 turns, and free runs 300.
+    assert planned().most_usd == pytest.approx(0.1 * (300 + 322) + 1.0 * 322)
+    assert planned(1e6).most_usd == planned().most_usd
+    assert planned().likely_usd is None
+    record = tasks[0].record
+    for attempt in (1, 2):
+        corpus.append_run(
+            Run(
+                run_id=f"r{attempt}",
+                dataset=record.dataset,
+                task_id=record.task_id,
+                model="cheap",
+                attempt=attempt,
+                purpose="free",
+                verdict="passed",
+                stop="submitted",
+                turns=4,
+                cost_usd=0.04,
+                provenance="measured",
+            )
+        )
+    # Caps 1, 2 and 3 are left, twice each for both: at a cent a turn, and at ten cents.
+    after = planned()
+    assert after.most_usd == pytest.approx(0.1 * 12 + 1.0 * 12)
+    assert after.likely_usd == pytest.approx(0.01 * 12 + 0.1 * 12)
+    assert "As the runs so far cost, all of these would cost $1.32" in after.lines()
 
 
 @pytest.mark.docker
