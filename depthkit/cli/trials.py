@@ -70,11 +70,18 @@ def free(
     model: Annotated[
         str,
         typer.Option(
-            help="One model. Another than the first of the corpus' set is evaluated: two runs a "
-            "task that count for `depthkit evaluate` and not for depth.",
+            help="One model. Another than the first of the corpus' set is evaluated.",
             show_default=False,
         ),
     ] = "",
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate",
+            help="Evaluate all models that are named, the corpus' first one too: its runs that "
+            "measure depth are no evaluation.",
+        ),
+    ] = False,
     models_file: ModelsFile = None,
     workers: Workers = 3,
     max_cost: MaxCost = None,
@@ -87,8 +94,9 @@ def free(
     """Run the first model twice on each task without a stated cap.
 
     Says which tasks are solved and gives N, the fewest turns of a passing run. What is measured
-    already is not run again. Exit status: 1 if a run gave no result, 3 if a limit (--max-cost,
-    --reserve, --stop-file, --max-hours) ended it early.
+    already is not run again. With --evaluate, or for another --model than the first, the runs
+    count for `depthkit evaluate` and not for depth. Exit status: 1 if a run gave no result, 3 if a
+    limit (--max-cost, --reserve, --stop-file, --max-hours) ended it early.
 
     Example: depthkit free tasks/calibration/* --models scripted-merge
     """
@@ -96,6 +104,8 @@ def free(
 
     if model and models:
         raise DepthkitError("Give --model or --models, not both.")
+    if evaluate and not (model or models):
+        raise DepthkitError("--evaluate needs the models to evaluate; name them with --models.")
     _measure(
         tasks,
         corpus,
@@ -105,7 +115,7 @@ def free(
         (max_cost, reserve, stop_file, max_hours),
         as_json,
         dry_run,
-        "evaluation" if model and evaluates(corpus, model) else "free",
+        "evaluation" if evaluate or (model and evaluates(corpus, model)) else "free",
     )
 
 
@@ -213,7 +223,10 @@ def _measure(
 def check(
     tasks: TaskDirs,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Doing nothing must fail every segment.")
+        bool,
+        typer.Option(
+            "--strict", help="Doing nothing must fail every segment; else that is a note only."
+        ),
     ] = False,
     online: Annotated[
         bool, typer.Option("--online", help="Give tasks the network that they declare.")
@@ -243,6 +256,8 @@ def check(
             typer.echo(f"{'ok  ' if row.ok else 'FAIL'}  {row.dataset}/{row.task_id}")
             for fault in row.faults:
                 typer.echo(f"  - {fault}")
+            for note in row.notes:
+                typer.echo(f"  note: {note}")
     if not all(row.ok for row in checked):
         raise typer.Exit(1)
 

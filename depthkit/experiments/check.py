@@ -83,12 +83,14 @@ class CheckedTask:
     Attributes:
         network: What the task declares, when it was checked without; ``None`` otherwise.
         faults: What is wrong, in order of importance; empty for a task that is fit.
+        notes: What a person may want to look at, though the task is fit.
     """
 
     dataset: str
     task_id: str
     path: str
     faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     network: str | None = None
     solution: TrialOutcome | None = None
     nothing: TrialOutcome | None = None
@@ -105,6 +107,7 @@ class CheckedTask:
             "task_id": self.task_id,
             "ok": self.ok,
             "faults": self.faults,
+            "notes": self.notes,
             "network_not_given": self.network,
             "solution": asdict(self.solution) if self.solution else None,
             "nothing": asdict(self.nothing) if self.nothing else None,
@@ -148,6 +151,7 @@ def check_tasks(
         engine.release()
     for row, task in loaded:
         row.faults += _faults(row, task, strict)
+        row.notes += _notes(row, task, strict)
     return rows
 
 
@@ -340,13 +344,22 @@ def _nothing_faults(outcome: TrialOutcome, k: int, strict: bool) -> list[str]:
     faults = []
     if outcome.passed is None or (strict and any(s.passed is None for s in outcome.segments)):
         faults.append(_no_verdict("doing nothing", outcome, k, ""))
-    if strict:
-        faults += [
-            f"doing nothing passes segment {segment.name}"
-            for segment in outcome.segments
-            if segment.passed
-        ]
-    return faults
+    return faults + (_idle_segments(outcome) if strict else [])
+
+
+def _notes(row: CheckedTask, task: LoadedTask, strict: bool) -> list[str]:
+    """Without ``strict``: segments that pass by themselves, though the task does not."""
+    if strict or task.record.k == 1 or row.nothing is None or row.nothing.passed:
+        return []
+    return _idle_segments(row.nothing)
+
+
+def _idle_segments(outcome: TrialOutcome) -> list[str]:
+    return [
+        f"doing nothing passes segment {segment.name}"
+        for segment in outcome.segments
+        if segment.passed
+    ]
 
 
 def _no_verdict(what: str, outcome: TrialOutcome, k: int, offline: str) -> str:

@@ -16,7 +16,8 @@ def evaluation(corpus: Corpus) -> pd.DataFrame:
 
     Each number is given both ways the paper uses: averaged within a task and then over tasks
     (Table 2), and pooled over runs (Figure 6). Runs without a verdict are no results; a task with
-    none but those leaves the denominator of that model only (Appendix I).
+    none but those leaves the denominator of that model only (Appendix I). A suspect run passed
+    nothing, neither the task nor a segment: what was forged once may be forged throughout.
 
     Args:
         corpus: With runs of purpose ``evaluation``; the runs that measure depth do not count.
@@ -35,7 +36,8 @@ def evaluation(corpus: Corpus) -> pd.DataFrame:
         valid = of_model[of_model["verdict"] != "none"].copy()
         keys = list(zip(valid["dataset"], valid["task_id"], strict=True))
         valid["pass"] = ((valid["verdict"] == "passed") & ~valid["suspect"]).astype(float)
-        valid["fraction"] = valid["segments_passed"].astype(float) / [segments[k] for k in keys]
+        passed = valid["segments_passed"].astype(float).mask(valid["suspect"], 0.0)
+        valid["fraction"] = passed / [segments[k] for k in keys]
         by_task = valid.groupby(["dataset", "task_id"])[["pass", "fraction"]].mean()
         attempted = of_model[["dataset", "task_id"]].drop_duplicates()
         rows.append(

@@ -18,12 +18,12 @@ from depthkit.corpus import Corpus
 from depthkit.corpus.config import CONFIG
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
-from depthkit.protocol import Planned
+from depthkit.protocol import CEILING, Planned
 from depthkit.tasks import LoadedTask, load_tasks
 from depthkit.trials.budget import OUTPUT_TOKENS, Purse, may_start
-from depthkit.trials.forecast import Expected, Key, Most, Scope
+from depthkit.trials.forecast import Expected, Key, Most, Scope, most_runs, pending
 from depthkit.trials.limits import Limits, Outcome
-from depthkit.trials.models import ModelSpec, select_models
+from depthkit.trials.models import MODELS_FILE, ModelSpec, select_models
 from depthkit.trials.schedule import Schedule
 from depthkit.trials.scripted.server import ScriptedServer
 
@@ -76,7 +76,10 @@ def measure(
         if console is not None:
             _say_plan(console, tasks, specs, schedule)
         with _progress(console, schedule):
-            return schedule.run()
+            outcome = schedule.run()
+        if console is not None and (waiting := _without_free(schedule)):
+            console.print(_free_first(waiting, len(tasks)), highlight=False, markup=False)
+        return outcome
 
 
 @dataclass(frozen=True)
@@ -85,18 +88,28 @@ class Plan:
 
     Attributes:
         tasks: Tasks, of them ``tasks_left`` not finished.
+        without_free: Tasks whose capped runs wait for free runs that are not to be started.
         starts: Runs that would start at once.
         most: Runs and turns that may be needed at most.
-        most_usd: Dollars of that many turns, each as dear as a call of its model can be; ``None``
-            where prices or bounds are not known.
+        most_usd: Dollars of those turns, each as dear as a call of its own model can be, or
+            ``max_cost`` where that is less; ``None`` where neither is known.
+        not_known: Fields of the registry without which no dearest call is known, such as
+            ``context_tokens of my-model``.
+        max_cost: The budget, if there is one.
+        likely_usd: Dollars of as many runs as may be needed at most, each as dear as the runs so
+            far make it likely; ``None`` where no run tells.
         expected: What is to be expected by the finished tasks among these.
     """
 
     tasks: int
     tasks_left: int
+    without_free: int
     starts: list[tuple[Key, Planned]]
     most: Most
     most_usd: float | None
+    not_known: list[str]
+    max_cost: float | None
+    likely_usd: float | None
     expected: Expected
 
     def row(self) -> dict[str, Any]:
@@ -114,14 +127,24 @@ class Plan:
             f"run {each.attempt}"
             for key, each in self.starts
         ]
-        dear = f", ${self.most_usd:.2f}" if self.most_usd is not None else ""
+        likely = []
+        if self.likely_usd is not None and self.expected.usd is None:
+            likely = [f"As the runs so far cost, all of these would cost ${self.likely_usd:.2f}"]
         return [
             f"{self.tasks_left} of {self.tasks} tasks are not finished.",
+            *([_free_first(self.without_free, self.tasks)] if self.without_free else []),
             f"{len(said)} runs would start now:" if said else "No run would start.",
             *(f"  {line}" for line in said),
-            f"At most: {self.most.runs} runs, {self.most.turns} turns{dear}",
+            f"At most: {self.most.runs} runs, {self.most.turns} turns, {self._most_words()}",
+            *likely,
             f"Expected: {expected_words(self.expected)}",
         ]
+
+    def _most_words(self) -> str:
+        if self.most_usd is None:
+            return f"cost unknown ({', '.join(self.not_known)} not set in {MODELS_FILE})"
+        by = " (--max-cost)" if self.most_usd == self.max_cost else ""
+        return f"${self.most_usd:.2f}{by}"
 
 
 def plan(
@@ -150,17 +173,59 @@ def plan(
         specs = _specs(corpus, models, models_file, scope)
         schedule = Schedule(corpus, tasks, specs, scope=scope, workers=workers, limits=limits)
         schedule.read_history()
-    left = {key: schedule.most_left(key) for key in schedule.tasks}
-    most = sum(left.values(), Most())
-    dearest = [_dearest_call(spec) for spec in specs]
-    known = [usd for usd in dearest if usd is not None]
+    without_free = _without_free(schedule)
+    runs = {
+        key: most_runs(key, schedule.history[key], list(schedule.models), scope)
+        for key in schedule.tasks
+    }
+    needed = [planned for each in runs.values() for planned in each]
+    used = [spec for spec in specs if any(planned.model == spec.name for planned in needed)]
+    not_known = [f"{field} of {spec.name}" for spec in used for field in _not_set(spec)]
+    max_cost = schedule.limits.max_cost
+    bounds = [] if max_cost is None else [max_cost]
+    if not not_known:
+        dearest = {spec.name: _dearest_call(spec) for spec in used}
+        bounds.append(sum((each.cap or CEILING) * dearest[each.model] for each in needed))
     return Plan(
         tasks=len(tasks),
-        tasks_left=sum(each.runs > 0 for each in left.values()),
+        tasks_left=sum(map(bool, runs.values())) + without_free,
+        without_free=without_free,
         starts=_first(schedule),
-        most=most,
-        most_usd=most.turns * max(known) if len(known) == len(dearest) else None,
+        most=Most(len(needed), sum(each.cap or CEILING for each in needed)),
+        most_usd=min(bounds, default=None),
+        not_known=not_known,
+        max_cost=max_cost,
+        likely_usd=_likely(schedule, needed),
         expected=schedule.expected_left(),
+    )
+
+
+def _likely(schedule: Schedule, needed: Sequence[Planned]) -> float | None:
+    """Dollars of these runs by what runs cost so far; ``None`` where that is not known of any."""
+    prices = schedule.limits.prices(list(schedule.models.values()))
+    total = 0.0
+    for each in needed:
+        if schedule.models[each.model].policy is not None:
+            continue
+        cost = schedule.expected_costs.of(each.model, each.cap, margin=0)
+        if cost is None or prices[each.model] is None:
+            return None
+        total += cost
+    return total
+
+
+def _without_free(schedule: Schedule) -> int:
+    """Tasks whose capped runs wait for free runs that this schedule does not start."""
+    if schedule.scope != "ladder":
+        return 0
+    due = [pending(schedule.history[key], list(schedule.models), "both") for key in schedule.tasks]
+    return sum(any(planned.purpose == "free" for planned in each) for each in due)
+
+
+def _free_first(waiting: int, tasks: int) -> str:
+    return (
+        f"{waiting} of {tasks} tasks lack free runs, without which no capped run starts; "
+        "--with-free, or depthkit free beforehand, makes them."
     )
 
 
@@ -177,11 +242,20 @@ def _first(schedule: Schedule) -> list[tuple[Key, Planned]]:
     return found
 
 
-def _dearest_call(spec: ModelSpec) -> float | None:
+def _not_set(spec: ModelSpec) -> list[str]:
+    """Fields of a model that bound what its calls cost and are not set."""
+    if spec.policy is not None:
+        return []
+    fields = ("context_tokens", "input_usd_per_mtok", "output_usd_per_mtok")
+    return [field for field in fields if getattr(spec, field) is None]
+
+
+def _dearest_call(spec: ModelSpec) -> float:
     """Dollars of a call whose prompt and reply are as long as they can be."""
     price = Limits().prices([spec])[spec.name]
-    if price is None or spec.context_tokens is None:
-        return None
+    if price is None:  # a scripted policy
+        return 0.0
+    assert spec.context_tokens is not None
     return price.worst(spec.context_tokens, spec.max_output_tokens or OUTPUT_TOKENS)
 
 

@@ -74,6 +74,9 @@ class Status:
         most: Bound of what is left.
         expected: What is left, by the finished tasks.
         models: The model set.
+        spent_usd: Dollars that its measured runs cost, whatever their purpose; those of unknown
+            cost left out.
+        of_unknown_cost: How many measured runs those are.
     """
 
     measuring: Measuring | None
@@ -82,6 +85,8 @@ class Status:
     most: Most
     expected: Expected
     models: tuple[str, ...]
+    spent_usd: float
+    of_unknown_cost: int
 
     @property
     def final(self) -> int:
@@ -103,7 +108,10 @@ def status(corpus: Corpus) -> Status:
     histories: dict[Key, list[Run]] = {
         (task.dataset, task.task_id): [] for task in corpus.task_records()
     }
-    for run in corpus.run_records():
+    records = corpus.run_records()
+    # A scripted policy costs nothing, and what others' runs cost was not spent here.
+    costs = [run.cost_usd for run in records if run.provenance == "measured"]
+    for run in records:
         if run.purpose in ("free", "ladder"):
             histories.setdefault((run.dataset, run.task_id), []).append(run)
     if histories and not corpus.models:
@@ -124,6 +132,8 @@ def status(corpus: Corpus) -> Status:
         most=sum(left.values(), Most()),
         expected=expected(histories, corpus.models, "both") if histories else Expected(0, 0, 0, 0),
         models=corpus.models,
+        spent_usd=sum(cost for cost in costs if cost is not None),
+        of_unknown_cost=costs.count(None),
     )
 
 
@@ -225,7 +235,12 @@ def status_table(found: Status, *, every: bool) -> Table:
 
 def status_lines(found: Status) -> list[str]:
     """The sentences below the table."""
+    unknown = found.of_unknown_cost
+    spent = f"${found.spent_usd:.2f}"
+    if unknown:
+        spent = f"at least {spent} ({unknown} run{'s' if unknown > 1 else ''} of unknown cost)"
     lines = [
+        f"Spent so far: {spent}.",
         f"{found.final} of {len(found.tasks)} tasks are final. "
         f"Left at most: {found.most.runs} runs, {found.most.turns} turns.",
         f"Left as expected: {expected_words(found.expected)}.",

@@ -65,14 +65,21 @@ class Most:
 
 
 def most(key: Key, history: Sequence[Run], models: Sequence[str], scope: Scope) -> Most:
-    """What a task may still need at most: as if free runs passed late and every other failed."""
+    """What a task may still need at most, of :func:`most_runs`."""
+    runs = most_runs(key, history, models, scope)
+    return Most(len(runs), sum(each.cap or CEILING for each in runs))
+
+
+def most_runs(
+    key: Key, history: Sequence[Run], models: Sequence[str], scope: Scope
+) -> list[Planned]:
+    """Runs a task may still need at most: as if free runs passed late and every other failed."""
     imagined = list(history)
-    runs = turns = 0
+    runs: list[Planned] = []
     while planned := pending(imagined, models, scope):
-        runs += len(planned)
-        turns += sum(each.cap or CEILING for each in planned)
-        imagined += [_worst(key, each, runs) for each in planned]
-    return Most(runs, turns)
+        runs += planned
+        imagined += [_worst(key, each, len(runs)) for each in planned]
+    return runs
 
 
 def _worst(key: Key, planned: Planned, number: int) -> Run:

@@ -87,6 +87,8 @@ def test_a_task_that_passes_by_itself_is_a_fault(rows: dict[str, Any]) -> None:
 
 def test_segments_are_reported_one_by_one(rows: dict[str, Any]) -> None:
     assert [s["passed"] for s in rows["lax-parts"]["nothing"]["segments"]] == [False, True]
+    assert rows["lax-parts"]["notes"] == ["doing nothing passes segment s2"]
+    assert rows["good-parts"]["notes"] == rows["easy"]["notes"] == []
     (fault,) = rows["broken-parts"]["faults"]
     assert "fails segment s2" in fault
 
@@ -119,6 +121,15 @@ def test_online_gives_the_network_and_strict_asks_more(folder: Path) -> None:
         "ok    set/networked",
         "FAIL  set/lax-parts",
         "  - doing nothing passes segment s2",
+    ]
+
+
+def test_a_segment_that_passes_by_itself_is_a_note(folder: Path) -> None:
+    status, printed = check(folder / "lax-parts")
+    assert status == 0
+    assert printed.splitlines() == [
+        "ok    set/lax-parts",
+        "  note: doing nothing passes segment s2",
     ]
 
 

@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty import KEY, KEY_ENV, containers_of, start, wait_until, write_models
+from faulty import (
+    KEY,
+    KEY_ENV,
+    BilledServer,
+    containers_of,
+    made_here,
+    start,
+    wait_until,
+    write_models,
+)
 from toys import reply, write_toy
 
 from depthkit.corpus import Corpus
@@ -33,7 +42,6 @@ from depthkit.trials.llm import Patience
 from depthkit.trials.models import select_models
 from depthkit.trials.schedule import Outcome, Schedule
 from depthkit.trials.scripted.policies import Messages, Reply, after_faults, fixed_replies
-from depthkit.trials.scripted.server import ScriptedServer
 
 pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
@@ -47,11 +55,51 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_ENV, KEY)
 
 
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No test leaves a container, image, network or volume, whatever it breaks."""
+    engine.clean()
+    before = made_here(others=True)
+
+    def left() -> dict[str, set[str]]:
+        return {kind: now - before[kind] for kind, now in made_here().items()}
+
+    yield
+    # Another process' volume or network may be just being made, so that nobody uses it yet.
+    deadline = time.monotonic() + 10
+    while any(left().values()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert left() == {"containers": set(), "images": set(), "networks": set(), "volumes": set()}
+
+
 @pytest.fixture
-def toy(tmp_path: Path) -> Iterator[Path]:
+def toy(tmp_path: Path) -> Path:
+    """A task whose image declares a volume, so that each container of it makes one."""
     task = write_toy(tmp_path / "set" / f"toy-{secrets.token_hex(3)}")
-    yield task
-    assert containers_of(task) == []
+    with (task / "environment" / "Dockerfile").open("a") as dockerfile:
+        dockerfile.write("VOLUME /scratch\n")
+    return task
+
+
+def test_a_volume_or_container_that_is_left_is_seen(toy: Path) -> None:
+    before = made_here(others=True)
+    labels = engine.owner().labels
+    made = engine.client().containers.create(
+        "depthkit/base:1", labels=labels, volumes=["/scratch"], name=f"{toy.name}__left"
+    )
+    try:
+        after = made_here()
+        assert after["containers"] - before["containers"] == {f"{toy.name}__left"}
+        assert after["volumes"] - before["volumes"]
+    finally:
+        engine.remove_container(made)
+
+
+def cost_of(corpus: Corpus) -> float:
+    """What the runs of a corpus say they cost; each that got a reply must say it."""
+    runs = corpus.run_records()
+    assert all(run.cost_usd is not None for run in runs if run.turns)
+    return sum(run.cost_usd or 0 for run in runs)
 
 
 class Measured:
@@ -64,7 +112,7 @@ class Measured:
 
 
 def measure(
-    tmp_path: Path, server: ScriptedServer, *tasks: Path, models: str = "m", **schedule: Any
+    tmp_path: Path, server: BilledServer, *tasks: Path, models: str = "m", **schedule: Any
 ) -> Measured:
     names = models.split(",")
     notices: list[str] = []
@@ -82,19 +130,25 @@ def measure(
             **schedule,
         },
     )
-    return Measured(made.run(), corpus, notices)
+    billed, cost = server.billed, cost_of(corpus)
+    outcome = made.run()
+    # Whatever went wrong, what was spent is what the endpoint billed, and each cent has its run.
+    assert outcome.spent == pytest.approx(server.billed - billed)
+    assert cost_of(corpus) - cost == pytest.approx(server.billed - billed)
+    return Measured(outcome, corpus, notices)
 
 
 # --- the endpoint ---
 
 
 def test_an_endpoint_that_is_gone_for_a_while_is_waited_for(tmp_path: Path, toy: Path) -> None:
-    gone_until = time.monotonic() + 6
+    asked: list[float] = []
 
     def policy(messages: Messages) -> str | Reply:
-        return Reply("gone", status=503) if time.monotonic() < gone_until else PASSES(messages)
+        asked.append(time.monotonic())
+        return Reply("gone", status=503) if asked[-1] < asked[0] + 6 else PASSES(messages)
 
-    with ScriptedServer({"m": policy}) as server:
+    with BilledServer({"m": policy}) as server:
         done = measure(tmp_path, server, toy, pauses=(2, 2, 2, 2))
     assert done.outcome.given_up == []
     ends = Counter(done.ends)
@@ -106,7 +160,7 @@ def test_an_endpoint_that_is_gone_for_a_while_is_waited_for(tmp_path: Path, toy:
 
 
 def test_an_endpoint_that_stays_gone_is_given_up(tmp_path: Path, toy: Path) -> None:
-    with ScriptedServer({"m": fixed_replies([Reply("gone", status=500)])}) as server:
+    with BilledServer({"m": fixed_replies([Reply("gone", status=500)])}) as server:
         done = measure(tmp_path, server, toy, pauses=(0.1,), workers=1)
     assert done.ends == [("none", "model_error")] * 2
     assert len(done.outcome.given_up) == 1
@@ -117,7 +171,7 @@ def test_a_model_that_may_not_be_called_is_not_tried_task_after_task(
     tmp_path: Path, toy: Path
 ) -> None:
     others = [write_toy(tmp_path / "set" / f"other-{i}") for i in range(3)]
-    with ScriptedServer({"m": fixed_replies([Reply("no credit", status=402)])}) as server:
+    with BilledServer({"m": fixed_replies([Reply("no credit", status=402)])}) as server:
         done = measure(tmp_path, server, toy, *others, workers=1)
     assert done.ends == [("none", "model_error")]
     assert "402" in done.outcome.given_up[0] or "no credit" in done.outcome.given_up[0]
@@ -130,7 +184,7 @@ def test_a_refused_task_is_left_out_and_holds_up_nothing(tmp_path: Path, toy: Pa
         harmless = "Harmless" in str(messages)
         return PASSES(messages) if harmless else Reply("", finish_reason="content_filter")
 
-    with ScriptedServer({"m": policy}) as server:
+    with BilledServer({"m": policy}) as server:
         done = measure(tmp_path, server, toy, other)
         refused = [run for run in done.outcome.runs if run.task_id == toy.name]
         assert {(run.verdict, run.stop) for run in refused} == {("none", "refused")}
@@ -143,7 +197,7 @@ def test_a_refused_task_is_left_out_and_holds_up_nothing(tmp_path: Path, toy: Pa
 
 
 def test_nothing_but_empty_replies_is_no_result(tmp_path: Path, toy: Path) -> None:
-    with ScriptedServer({"m": fixed_replies([""])}) as server:
+    with BilledServer({"m": fixed_replies([""])}) as server:
         done = measure(tmp_path, server, toy, workers=1)
     assert set(done.ends) == {("none", "refused")}
     assert all("empty" in (run.detail or "") for run in done.outcome.runs)
@@ -155,7 +209,7 @@ def test_a_conversation_too_long_for_the_model_makes_no_turns(tmp_path: Path, to
     def policy(messages: Messages) -> str | Reply:
         return reply("ls") if len(messages) == 1 and "Briefly" not in str(messages) else too_long
 
-    with ScriptedServer({"m": policy}) as server:
+    with BilledServer({"m": policy}) as server:
         done = measure(tmp_path, server, toy, workers=1)
     assert set(done.ends) == {("none", "model_error")}
     # One reply was the model's; those that terminus-2 makes up are none.
@@ -175,13 +229,23 @@ def test_a_killed_container_costs_a_retry_and_no_verdict(tmp_path: Path, toy: Pa
         containers_of(toy)[0].kill()
         killed.set()
 
-    with ScriptedServer({"m": slow}) as server:
+    with BilledServer({"m": slow}) as server:
         threading.Thread(target=kill, daemon=True).start()
         done = measure(tmp_path, server, toy, workers=1)
     assert killed.is_set()
     assert done.ends.count(("none", "infrastructure")) == 1
     assert done.ends.count(("passed", "submitted")) == 2
     assert done.outcome.given_up == []
+
+
+def test_a_terminal_that_the_agent_breaks_is_a_result_and_not_run_again(
+    tmp_path: Path, toy: Path
+) -> None:
+    with BilledServer({"m": fixed_replies([reply("tmux kill-server"), WRITE])}) as server:
+        done = measure(tmp_path, server, toy)
+    assert done.ends == [("failed", "terminal_broken")] * 2
+    assert done.outcome.given_up == []
+    assert server.billed > 0
 
 
 MAY_START = sys.platform == "linux" and os.geteuid() == 0 and shutil.which("dockerd") is not None
@@ -198,7 +262,7 @@ def test_an_engine_that_restarts_in_mid_run_costs_a_retry(
     shutil.rmtree(task / "environment")
     (task / "environment").mkdir()
     replies = [reply("mkdir -p /app; sleep 6", wait=6), WRITE, WRITE]
-    with ScriptedServer({"m": fixed_replies(replies)}) as server:
+    with BilledServer({"m": fixed_replies(replies)}) as server:
         models = write_models(tmp_path, server.base_url)
         running = start(
             *("free", [task], tmp_path / "corpus", "--models", "m"),
@@ -213,8 +277,9 @@ def test_an_engine_that_restarts_in_mid_run_costs_a_retry(
     assert running.returncode == 0, err
     runs = Corpus.open(tmp_path / "corpus").run_records()
     assert [run.verdict for run in runs].count("passed") == 2
-    assert all(run.stop == "infrastructure" for run in runs if run.verdict == "none")
+    assert {run.stop for run in runs if run.verdict == "none"} == {"infrastructure"}
     assert len(runs) > 2
+    assert 0 < cost_of(Corpus.open(tmp_path / "corpus")) <= server.billed * 1.000001
     left = subprocess.run(
         ["docker", "ps", "-aq"], env=second_engine, capture_output=True, text=True, check=True
     )
@@ -278,7 +343,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
 ) -> None:
     second = write_toy(tmp_path / "set" / "second")
     corpus, filler = small_disk / "corpus", small_disk / "filler"
-    with ScriptedServer({"m": PASSES}) as server:
+    with BilledServer({"m": PASSES}) as server:
         models = write_models(tmp_path, server.base_url)
         options = ("--models", "m", "--models-file", str(models))
         first = start("free", [toy], corpus, *options)
@@ -314,7 +379,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
 
 
 def test_ctrl_c_twice_stops_at_once_and_leaves_nothing(tmp_path: Path, toy: Path) -> None:
-    with ScriptedServer({"m": fixed_replies([reply("sleep 60", wait=60)])}) as server:
+    with BilledServer({"m": fixed_replies([reply("sleep 60", wait=60)])}) as server:
         models = write_models(tmp_path, server.base_url)
         running = start(
             *("free", [toy], tmp_path / "corpus", "--models", "m"),
@@ -337,7 +402,9 @@ def test_ctrl_c_twice_stops_at_once_and_leaves_nothing(tmp_path: Path, toy: Path
     assert status(Corpus.open(tmp_path / "corpus")).measuring is None
     assert containers_of(toy) == []
     assert not list((tmp_path / "corpus" / "trials").glob("*__*"))
-    assert all(run.stop == "cancelled" for run in Corpus.open(tmp_path / "corpus").run_records())
+    # What was cancelled is no result; it is run again.
+    assert Corpus.open(tmp_path / "corpus").run_records() == []
+    assert server.billed > 0
 
 
 @pytest.mark.slow
@@ -413,21 +480,46 @@ def test_twenty_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
 
 def test_no_byte_written_holds_the_key(tmp_path: Path, toy: Path) -> None:
     other = write_toy(tmp_path / "set" / "other", instruction="Harmless. Write done to /app/out.")
+    # Wherever a program writes of its own accord: the working, home and temporary directory.
+    places = {name: tmp_path / name for name in ("cwd", "home", "tmp")}
+    for place in places.values():
+        place.mkdir()
+    looked_into: list[str] = []
+
+    def look_into_container() -> None:
+        (container,) = containers_of(other)
+        everything = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline; grep -rahs sk-a-k / "
+        script = everything + "--exclude-dir=proc --exclude-dir=sys; echo looked"
+        looked_into.append(
+            container.exec_run(["bash", "-c", script]).output.decode("utf-8", "replace")
+        )
+        looked_into.append(json.dumps(container.attrs))
 
     def policy(messages: Messages) -> str | Reply:
         if "Harmless" in str(messages):
+            if not looked_into:
+                look_into_container()
             return PASSES(messages)
         return Reply(f"wrong key {KEY} in Authorization: Bearer {KEY}", status=400)
 
-    with ScriptedServer({"m": after_faults([Reply(KEY, status=500)], policy)}) as server:
+    with BilledServer({"m": after_faults([Reply(KEY, status=500)], policy)}) as server:
         models = write_models(tmp_path, server.base_url)
-        options = ("--models", "m", "--models-file", str(models), "--json")
-        running = start("free", [toy, other], tmp_path / "corpus", *options)
+        options = ("--models", "m", "--models-file", str(models), "--json", "--workers", "1")
+        running = start(
+            *("free", [toy, other], tmp_path / "corpus", *options),
+            cwd=places["cwd"],
+            HOME=str(places["home"]),
+            TMPDIR=str(places["tmp"]),
+        )
         out, err = running.communicate(timeout=180)
     runs = [Run.model_validate(run) for run in json.loads(out)]
     assert {run.stop for run in runs} == {"submitted", "model_error"}
+    assert cost_of(Corpus.open(tmp_path / "corpus")) == pytest.approx(server.billed)
     assert "wrong key ***" in err
     assert KEY not in out + err
-    files = [path for path in (tmp_path / "corpus").rglob("*") if path.is_file()]
+    assert looked_into[0].rstrip().endswith("looked")
+    assert KEY not in "".join(looked_into)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 10
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+    assert containers_of(toy) + containers_of(other) == []

@@ -11,16 +11,19 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from test_budget import Conversations, spec_of
 from toys import write_toy
 
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
-from depthkit.experiments.status import status
+from depthkit.experiments.measure import Plan, measure, plan
+from depthkit.experiments.status import status, status_lines
 from depthkit.model import Run
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.trials.budget import Price
@@ -119,6 +122,42 @@ def test_status_says_what_the_rest_will_cost_by_what_is_finished(
     assert found.expected.runs is None  # nothing is final yet
     assert found.most.runs >= 4 * 18
     assert found.measuring is None
+    spent = sum(run.cost_usd or 0 for run in corpus.run_records())
+    assert found.spent_usd == pytest.approx(spent)
+    assert spent > 0.01
+    assert f"Spent so far: ${spent:.2f}." in status_lines(found)
+
+
+def test_status_says_what_was_spent_of_which_runs(tmp_path: Path) -> None:
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["m"])
+
+    def add(number: int, cost: float | None, **more: Any) -> None:
+        values = {
+            "run_id": f"r{number}",
+            "dataset": "set",
+            "task_id": "toy",
+            "model": "m",
+            "attempt": number,
+            "purpose": "free",
+            "verdict": "failed",
+            "stop": "submitted",
+            "turns": 1,
+            "cost_usd": cost,
+            "provenance": "measured",
+        }
+        corpus.append_run(Run(**(values | more)))
+
+    def line() -> str:
+        return status_lines(status(corpus))[0]
+
+    add(1, 0.25)
+    add(2, 0.5, purpose="evaluation")
+    add(3, 0.25, verdict="none", stop="infrastructure")
+    add(4, 8.0, provenance="imported")
+    add(5, None, provenance="scripted")
+    assert line() == "Spent so far: $1.00."
+    add(6, None)
+    assert line() == "Spent so far: at least $1.00 (1 run of unknown cost)."
 
 
 # --- --dry-run ---
@@ -145,6 +184,122 @@ def test_a_dry_run_starts_and_writes_nothing_and_needs_no_engine(
     assert "At most: 108 runs" in said.stdout
     assert "Expected: unknown" in said.stdout
     assert not corpus.exists()
+
+
+@pytest.mark.docker
+def test_a_ladder_without_free_runs_says_what_is_missing_and_what_makes_it(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    paths = [task.path for task in tasks]
+    said = "6 of 6 tasks lack free runs, without which no capped run starts; --with-free, or"
+    planned = plan(paths, tmp_path / "none", models=["scripted-merge"], scope="ladder")
+    assert (planned.tasks_left, planned.without_free, planned.starts) == (6, 6, [])
+    assert planned.lines()[0] == "6 of 6 tasks are not finished."
+    assert planned.lines()[1].startswith(said)
+    also = plan(paths, tmp_path / "none", models=["scripted-merge"], scope="both")
+    assert (also.tasks_left, also.without_free) == (6, 0)
+    printed = StringIO()
+    outcome = measure(
+        paths,
+        tmp_path / "corpus",
+        models=["scripted-merge"],
+        scope="ladder",
+        console=Console(file=printed, width=200),
+    )
+    assert outcome.runs == []
+    assert said in printed.getvalue()
+
+
+def test_the_first_model_is_evaluated_in_runs_apart_when_asked_for(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    corpus, task = tmp_path / "corpus", str(tasks[0].path)
+    Corpus.open_or_create(corpus, models=["scripted-merge"])
+
+    def purposes(*options: str) -> list[tuple[str, str]]:
+        said = dry("free", task, "--corpus", str(corpus), "--json", *options)
+        assert said.returncode == 0, said.stderr
+        return [(each["model"], each["purpose"]) for each in json.loads(said.stdout)["starts"]]
+
+    first, other = "scripted-merge", "scripted-step"
+    assert purposes("--model", first) == [(first, "free")] * 2
+    assert purposes("--model", first, "--evaluate") == [(first, "evaluation")] * 2
+    assert purposes("--model", other) == [(other, "evaluation")] * 2
+    both = purposes("--models", f"{first},{other}", "--evaluate", "--workers", "4")
+    assert both == [(first, "evaluation")] * 2 + [(other, "evaluation")] * 2
+    unnamed = dry("free", task, "--corpus", str(corpus), "--evaluate")
+    assert unnamed.returncode == 2
+    assert "--evaluate needs the models to evaluate" in unnamed.stderr
+
+
+def test_the_most_money_of_a_plan_is_the_budget_where_there_is_one(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    def planned(max_cost: float | None) -> Plan:
+        models = ["deepseek-v4.1-flash", "glm-5.3-flash"]
+        paths, limits = [task.path for task in tasks], Limits(max_cost=max_cost)
+        return plan(paths, tmp_path / "none", models=models, scope="both", limits=limits)
+
+    free = planned(None)
+    # The paper's models as registered have prices and no bound of a prompt.
+    assert (free.most_usd, free.likely_usd) == (None, None)
+    unknown = "context_tokens of deepseek-v4.1-flash, context_tokens of glm-5.3-flash"
+    assert f"cost unknown ({unknown} not set in models.toml)" in free.lines()[-2]
+    assert free.lines()[-1] == "Expected: unknown, no task is finished yet"
+    bound = planned(25)
+    assert bound.most_usd == 25
+    assert bound.lines()[-2].endswith("turns, $25.00 (--max-cost)")
+
+
+def test_a_plan_prices_each_models_turns_by_its_own_prices_and_by_the_runs_so_far(
+    tmp_path: Path, tasks: list[LoadedTask]
+) -> None:
+    models = tmp_path / "models.toml"
+    models.write_text(
+        "".join(
+            f'["{name}"]\nlitellm = "openai/{name}"\nbase_url = "http://127.0.0.1:9/v1"\n'
+            f"input_usd_per_mtok = {usd}\noutput_usd_per_mtok = {usd}\n"
+            "context_tokens = 900\nmax_output_tokens = 100\n"
+            for name, usd in (("cheap", 100.0), ("dear", 1000.0))
+        )
+    )
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["cheap", "dear"])
+
+    def planned(max_cost: float | None = None) -> Plan:
+        return plan(
+            [tasks[0].path],
+            corpus.path,
+            scope="both",
+            models_file=models,
+            limits=Limits(max_cost=max_cost),
+        )
+
+    # A call costs 0.1 or 1 dollar at most; a ladder has 322 turns, and free runs 300.
+    assert planned().most_usd == pytest.approx(0.1 * (300 + 322) + 1.0 * 322)
+    assert planned(1e6).most_usd == planned().most_usd
+    assert planned().likely_usd is None
+    record = tasks[0].record
+    for attempt in (1, 2):
+        corpus.append_run(
+            Run(
+                run_id=f"r{attempt}",
+                dataset=record.dataset,
+                task_id=record.task_id,
+                model="cheap",
+                attempt=attempt,
+                purpose="free",
+                verdict="passed",
+                stop="submitted",
+                turns=4,
+                cost_usd=0.04,
+                provenance="measured",
+            )
+        )
+    # Caps 1, 2 and 3 are left, twice each for both: at a cent a turn, and at ten cents.
+    after = planned()
+    assert after.most_usd == pytest.approx(0.1 * 12 + 1.0 * 12)
+    assert after.likely_usd == pytest.approx(0.01 * 12 + 0.1 * 12)
+    assert "As the runs so far cost, all of these would cost $1.32" in after.lines()
 
 
 @pytest.mark.docker

@@ -38,9 +38,14 @@ def tidy_engine() -> Any:
     engine.release()
 
 
+def work(number: int) -> str:
+    """The command that does a segment's work."""
+    return f"echo part-{number} > /app/out-{number}"
+
+
 def do(*numbers: int, complete: bool = True) -> str:
     """One batch that does these segments' work."""
-    return reply(*(f"echo part-{i} > /app/out-{i}" for i in numbers), complete=complete)
+    return reply(*map(work, numbers), complete=complete)
 
 
 class Played:
@@ -161,35 +166,68 @@ def test_a_time_limit_within_a_segment_stops_the_run_there(play: Callable[..., P
     assert played.outcome == ("failed", "time_limit", 1, 0, 2)
 
 
-def test_six_segments_batched_one_a_turn_take_six_turns_under_a_cap(
-    play: Callable[..., Played],
+@pytest.mark.parametrize("k", [3, 6])
+def test_segments_batched_one_a_turn_take_k_turns_under_a_cap(
+    play: Callable[..., Played], k: int
 ) -> None:
-    played = play(6, [do(i) for i in range(1, 7)], cap=10)
-    assert played.outcome == ("passed", "submitted", 6, 6, 7)
+    played = play(k, [do(i) for i in range(1, k + 1)], cap=10)
+    # One request a segment and one that confirms: each says what its part is and no later one.
+    assert len(played.prompts) == k + 1
+    for i, prompt in enumerate(played.prompts[:k], start=1):
+        assert re.findall(r"Write part-(\d) to", prompt)[-1:] == [str(i)]
+        conversation = str(played.requests[i - 1]["messages"])
+        assert set(re.findall(r"Write part-(\d) to", conversation)) == set(
+            map(str, range(1, i + 1))
+        )
+        if i > 1:
+            assert f"Here is part {i} of {k}." in prompt
+            assert f"Turns used so far: {i - 1} of 10." in prompt
+    assert [CONFIRM in prompt for prompt in played.prompts] == [False] * k + [True]
+    # And what is kept of it says the same.
+    assert played.outcome == ("passed", "submitted", k, k, k + 1)
     turns = [json.loads(x) for x in (played.folder / "agent/turns.jsonl").read_text().splitlines()]
-    assert [turn["segment"] for turn in turns] == [1, 2, 3, 4, 5, 6, 6]
-    assert [turn["turn"] for turn in turns] == [1, 2, 3, 4, 5, 6, 7]
+    assert [turn["segment"] for turn in turns] == [*range(1, k + 1), k]
+    assert [turn["turn"] for turn in turns] == list(range(1, k + 2))
     assert played.run.input_tokens == sum(turn["input_tokens"] for turn in turns)
     assert played.run.output_tokens == sum(turn["output_tokens"] for turn in turns)
 
 
-SEARCH = (
-    "grep -rlaI 'canary-of-the-chec[k]s' / --exclude-dir=proc --exclude-dir=sys 2>/dev/null; "
-    "ls -A /tests /logs/verifier 2>&1; ls -A /tmp; ps -eo args; "
-    "cat ~/.bash_history 2>/dev/null; grep -rl 'part-[3]' / --exclude-dir=proc "
-    "--exclude-dir=sys 2>/dev/null; echo search-is-over"
+def search(name: str, text: str) -> str:
+    """A command that prints a line for each file or process of the container that has a text.
+
+    The text's brackets keep it from finding itself.
+    """
+    files = f"grep -rla '{text}' / --exclude-dir=proc --exclude-dir=sys"
+    processes = f"grep -la '{text}' /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
+    return f"( {files}; {processes} ) 2>/dev/null | sed 's/^/{name}: /'"
+
+
+LOOK = "; ".join(
+    [
+        "clear",
+        search("checks", "canary-of-the-chec[k]s"),
+        search("later", "part-[3]"),
+        "ls -A /tests /logs/verifier 2>/dev/null | grep -v : | sed 's/^/listed: /'",
+        "echo search-is-over",
+    ]
 )
 
 
+@pytest.mark.parametrize("planted", [False, True])
 def test_neither_earlier_checks_nor_later_instructions_are_in_the_container(
-    play: Callable[..., Played],
+    play: Callable[..., Played], planted: bool
 ) -> None:
-    played = play(3, [do(1), reply(SEARCH, wait=8), do(2), do(3), reply(complete=True)])
+    plant = "echo canary-of-the-checks part-3 > /var/planted" if planted else "true"
+    first = reply(plant, work(1), complete=True)
+    played = play(3, [first, reply(LOOK, wait=8), do(2), do(3), reply(complete=True)])
     assert played.run.verdict == "passed"
-    seen = played.prompts[2].split("echo search-is-over", 1)[-1]
-    assert "search-is-over" in seen
-    for trace in ("canary", "test.sh", "reward", "part-3"):
-        assert trace not in seen.replace(SEARCH, ""), trace
+    seen = played.prompts[2]
+    assert re.search("^search-is-over *$", seen, re.MULTILINE)
+    found = re.findall(r"^(checks|later|listed): (.*\S) *$", seen, re.MULTILINE)
+    if planted:  # to see that the search finds what is there
+        assert {("checks", "/var/planted"), ("later", "/var/planted")} <= set(found)
+    else:
+        assert found == []
 
 
 def test_a_summary_keeps_all_instructions_and_is_recorded_in_its_turn(

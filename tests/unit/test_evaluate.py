@@ -77,6 +77,9 @@ def test_a_suspect_pass_is_no_pass(corpus: Corpus) -> None:
     corpus.append_run(run("three", 2, "passed", 3, suspect=True))
     (row,) = evaluation(corpus).to_dict("records")
     assert row["pass_at_1"] == pytest.approx(0.25)
+    # Nor do its segments count.
+    assert row["segments"] == pytest.approx((0.5 + (2 / 3 + 0) / 2) / 2)
+    assert row["pooled_segments"] == pytest.approx((1 + 0 + 2 / 3 + 0) / 4)
 
 
 def test_an_unknown_cost_is_not_counted_as_nothing(corpus: Corpus) -> None:
