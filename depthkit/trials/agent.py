@@ -297,6 +297,7 @@ class CappedTerminus2(Terminus2):
             "parse_errors": sum(turn["parse_error"] for turn in self._turns),
             "context_tokens": None if None in seen else sum(value for value in seen if value),
             "cost_usd": self._endpoint.cost_usd,
+            "usage_complete": self._endpoint.usage_complete,
         }
 
     # --- one turn ---

@@ -99,6 +99,7 @@ class ModelEndpoint(LiteLLM):
         failure: Error of the last request, or ``None`` if it was answered. terminus-2 answers
             some errors with a reply of its own making; this tells one from the model's.
         reply_cost: Dollars of the last reply, ``None`` when unknown.
+        usage_complete: Whether every reply so far came with its tokens.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -106,6 +107,7 @@ class ModelEndpoint(LiteLLM):
         self.cut = False
         self.failure: Exception | None = None
         self.reply_cost: float | None = None
+        self.usage_complete = True
         self._purse = PURSE.get() or Purse()
         self._patience = PATIENCE.get(Patience())
         info: dict[str, Any] = self._model_info or {}
@@ -245,6 +247,8 @@ class ModelEndpoint(LiteLLM):
         self._answered = True
         self._finish = _finish_reason(response)
         self._usage = super()._extract_usage_info(response)
+        if self._usage is not None and not _counts(self._usage, response):
+            self._usage, self.usage_complete = None, False
         usage = getattr(response, "usage", None)
         stated = getattr(usage, "cost", None)
         if isinstance(stated, int | float) and stated >= 0:
@@ -261,6 +265,12 @@ class ModelEndpoint(LiteLLM):
             # Harbor's sum has no notion of unknown; ours is `cost_usd`.
             self._usage = self._usage.model_copy(update={"cost_usd": self.reply_cost or 0.0})
         return self._usage
+
+
+def _counts(usage: UsageInfo, response: Any) -> bool:
+    """Whether the endpoint counted tokens: LiteLLM fills in zeros where it did not."""
+    written = bool(response.choices[0].message.content)
+    return usage.prompt_tokens > 0 and (usage.completion_tokens > 0 or not written)
 
 
 def _finish_reason(response: Any) -> str:

@@ -11,6 +11,7 @@ from contextvars import copy_context
 from typing import Any
 
 import pytest
+from harbor.llms.base import LLMResponse
 
 from depthkit.trials.budget import PURSE, Budget, BudgetExceededError, Price, Purse
 from depthkit.trials.llm import (
@@ -52,9 +53,11 @@ class Line:
             api_key="none",
         )
 
+    def reply(self, prompt: str = "Go on.") -> LLMResponse:
+        return self._context.run(asyncio.run, self.endpoint.call(prompt))
+
     def call(self, prompt: str = "Go on.") -> str:
-        reply = self._context.run(asyncio.run, self.endpoint.call(prompt))
-        return str(reply.content)
+        return self.reply(prompt).content
 
 
 @contextmanager
@@ -215,6 +218,20 @@ def test_else_it_is_unknown_and_never_zero() -> None:
         it.call()
         assert it.endpoint.cost_usd is None
         assert it.endpoint.reply_cost is None
+
+
+def test_a_reply_without_usage_is_booked_at_its_worst_and_its_tokens_are_unknown() -> None:
+    with line([Reply("word " * 400, usage=False)], limit=0.05) as it:
+        reply = it.reply()
+        assert reply.usage is None
+        assert it.endpoint.reply_cost is None
+        assert it.endpoint.cost_usd is None
+        assert not it.endpoint.usage_complete
+        assert 0 < it.server.billed <= it.purse.spent
+        with pytest.raises(BudgetExceededError):
+            for _ in range(100):
+                it.call()
+        assert it.server.billed <= 0.05
 
 
 def test_the_worst_case_is_reserved_and_never_passed() -> None:
