@@ -84,6 +84,11 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
     for number, segment in enumerate(started, start=1):
         if segment.error is not None and segment.error != TIME_LIMIT_ERROR:
             return _no_result(segment, number)
+        silent = segment.facts.get("endpoint_silent")
+        if segment.error == TIME_LIMIT_ERROR and silent:
+            # Whatever the state: the time was the endpoint's, so it says nothing of the model.
+            late = f"the time limit came while the endpoint did not answer: {silent}"
+            return Judgement("none", "model_error", None, number, None, late)
         stop: Stop = "time_limit" if segment.error else _stop(segment.facts)
         marked = stop == "submitted"
         if number < k and not marked:
