@@ -362,7 +362,9 @@ def test_the_worst_case_is_reserved_and_never_passed() -> None:
 
 
 def test_under_a_budget_the_longest_reply_fits_into_the_context() -> None:
-    with line(["word " * 20_000], limit=10.0, tokens=(4_000, None)) as it:
+    patience = replace(QUICK, request_seconds=30.0)  # the server counts tokens slowly
+    long = ["word " * 4_000]
+    with line(long, limit=10.0, tokens=(4_000, None), patience=patience) as it:
         it.call("go on " * 100)
         assert it.endpoint.cut
         it.call("go on " * 2_000)  # more bytes than the context has tokens
