@@ -1,6 +1,6 @@
 """The model endpoint of a run: Harbor's LiteLLM client with its edges made definite.
 
-A request is retried a bounded number of times and then fails with :class:`ModelCallError`; no
+A request is retried for a bounded time and then fails with :class:`ModelCallError`; no
 request waits for ever; a reply cut at its length limit is a reply, with its tokens counted; a
 refusal ends the run (:class:`RefusedError`); and each request is paid for (:mod:`.budget`).
 """
