@@ -193,6 +193,7 @@ class CappedTerminus2(Terminus2):
         self._instructions.append(instruction)
         self._max_episodes = self._limit - len(self._turns)
         self._pending_completion = self._confirmed = False
+        self._endpoint.lost_seconds = 0.0
         self._end = "error"
         await self._play(self._continue(context), context)
 
@@ -297,6 +298,8 @@ class CappedTerminus2(Terminus2):
             "parse_errors": sum(turn["parse_error"] for turn in self._turns),
             "context_tokens": None if None in seen else sum(value for value in seen if value),
             "cost_usd": self._endpoint.cost_usd,
+            "usage_complete": self._endpoint.usage_complete,
+            "endpoint_silent": self._endpoint.silence,
         }
 
     # --- one turn ---

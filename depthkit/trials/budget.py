@@ -25,8 +25,7 @@ from depthkit.model import Run
 from depthkit.protocol import CEILING
 
 OUTPUT_TOKENS = 32_768
-"""``max_tokens`` of a request under a budget, for a model whose ``max_output_tokens`` is not set:
-without a bound on the reply there is no worst case."""
+"""Largest :func:`output_bound`: without a bound on the reply there is no worst case."""
 
 WAIT_SECONDS = 30.0
 """Longest wait of a call for the requests of other runs to settle and leave money over. Short
@@ -47,6 +46,22 @@ _NEAREST = 5
 type Outlook = Literal["answered", "may_pass", "stays", "all"]
 """What the last call of a run says of the next: the endpoint answers; it does not, but may later;
 this request fails again; every request of this model fails again."""
+
+
+def output_bound(context: int | None, prompt: int) -> int:
+    """``max_tokens`` of a request under a budget, for a model whose ``max_output_tokens`` is unset.
+
+    Many servers refuse a request whose prompt and ``max_tokens`` together pass their context. But
+    tokens of a prompt are bounded by its bytes, which may be several times as many: an eighth of
+    the context is asked for in any case.
+
+    Args:
+        context: ``context_tokens``, if known.
+        prompt: Most tokens that the prompt may have.
+    """
+    if context is None:
+        return OUTPUT_TOKENS
+    return max(min(OUTPUT_TOKENS, max(context - prompt, context // 8)), 1)
 
 
 class BudgetExceededError(Exception):
@@ -160,12 +175,14 @@ class Purse:
         budget: The one all runs share.
         spent: Dollars booked for this run.
         outlook: See :data:`Outlook`; of the last call, ``None`` before the first.
+        answered: When a call was last answered, by the monotonic clock; ``None`` if never.
         tail: Largest amount that was set aside for one request.
     """
 
     budget: Budget = field(default_factory=Budget)
     spent: float = 0.0
     outlook: Outlook | None = None
+    answered: float | None = None
     tail: float = 0.0
 
     async def hold(self, amount: float) -> float:

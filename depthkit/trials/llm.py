@@ -1,6 +1,6 @@
 """The model endpoint of a run: Harbor's LiteLLM client with its edges made definite.
 
-A request is retried a bounded number of times and then fails with :class:`ModelCallError`; no
+A request is retried for a bounded time and then fails with :class:`ModelCallError`; no
 request waits for ever; a reply cut at its length limit is a reply, with its tokens counted; a
 refusal ends the run (:class:`RefusedError`); and each request is paid for (:mod:`.budget`).
 """
@@ -8,9 +8,9 @@ refusal ends the run (:class:`RefusedError`); and each request is paid for (:mod
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
-import re
-from collections.abc import Iterator
+import time
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, override
@@ -19,7 +19,14 @@ from harbor.llms.base import ContextLengthExceededError, LLMResponse, OutputLeng
 from harbor.llms.lite_llm import LiteLLM
 from harbor.models.metric import UsageInfo
 
-from depthkit.trials.budget import OUTPUT_TOKENS, PURSE, BudgetExceededError, Outlook, Price, Purse
+from depthkit.trials import faults
+from depthkit.trials.budget import (
+    PURSE,
+    BudgetExceededError,
+    Price,
+    Purse,
+    output_bound,
+)
 
 EMPTY_REPLIES = 3
 """Replies, all of them empty, after which a run counts as refused (Appendix I: "returned empty
@@ -30,15 +37,6 @@ _MESSAGE_TOKENS = 16
 _REQUEST_TOKENS = 128
 """Tokens that a chat template may add to a message, and to a request."""
 
-_UNSENT = ("ConnectError", "ConnectTimeout", "ClientConnectorError", "gaierror")
-"""Errors, by class, of a request that never left: it cannot have been billed."""
-
-_REFUSAL = re.compile(
-    r"content[ _-]?(policy|filter|management)|moderation|flagged|safety|refus(ed|al)"
-    r"|cyber[ _-]?(security|policy|risk)|usage polic",
-    re.IGNORECASE,
-)
-
 
 @dataclass(frozen=True)
 class Patience:
@@ -47,21 +45,46 @@ class Patience:
     Attributes:
         request_seconds: Longest time a request may take, from sending it to the reply's last byte.
             Reasoning models are slow; LiteLLM's own limit is 100 minutes.
-        tries: Requests for one reply, at most.
-        first_pause: Seconds before the second one; each later pause is twice as long, and every
-            one is lengthened or shortened by up to a half by chance.
-        longest_pause: Bound of a pause, also of one the endpoint asks for with ``Retry-After``.
+        reply_seconds: Longest time for all requests for one reply and the pauses between them:
+            well below the time limit of a segment, which goes on meanwhile.
+        silent_seconds: When a time limit ends a run, a request pending for longer, or failed ones
+            that took longer in the segment, make it a run without a result: the endpoint used up
+            the time, not the model.
+        tries: Requests for one reply, at most, in a run that was never answered: whether the
+            endpoint is gone is found out between runs, where waiting costs no run its time.
+        blip_seconds: A run that was answered before, whose work would be lost, tries for so long
+            whatever the number of requests.
+        first_pause: Seconds before the second request; each later pause is twice as long, and
+            every one is lengthened or shortened by up to a half by chance.
+        longest_pause: Bound of a pause.
+        longest_asked: Bound of a pause that the endpoint asks for with ``Retry-After``.
     """
 
     request_seconds: float = 600.0
+    reply_seconds: float = 900.0
+    silent_seconds: float = 300.0
     tries: int = 6
+    blip_seconds: float = 600.0
     first_pause: float = 1.0
     longest_pause: float = 60.0
+    longest_asked: float = 300.0
 
     def pause(self, attempt: int, asked: float | None) -> float:
         """Seconds before the next request after the ``attempt``-th (from 0) failed."""
-        own: float = self.first_pause * 2**attempt * random.uniform(0.5, 1.5)  # noqa: S311
-        return min(max(own, asked or 0.0), self.longest_pause)
+        # The exponent is bounded because a power of it need not fit a float.
+        own: float = self.first_pause * 2 ** min(attempt, 60) * random.uniform(0.5, 1.5)  # noqa: S311
+        return max(min(own, self.longest_pause), min(asked or 0.0, self.longest_asked))
+
+    def lasts(self, tried: int, seconds: float, *, answered: bool) -> bool:
+        """Whether to send one more request.
+
+        Args:
+            tried: Requests sent for this reply.
+            seconds: Time from the first of them to the next one.
+            answered: Whether the run was ever answered.
+        """
+        blip = answered and seconds < self.blip_seconds
+        return seconds < self.reply_seconds and (tried < self.tries or blip)
 
 
 PATIENCE: ContextVar[Patience] = ContextVar("depthkit_patience")
@@ -99,6 +122,9 @@ class ModelEndpoint(LiteLLM):
         failure: Error of the last request, or ``None`` if it was answered. terminus-2 answers
             some errors with a reply of its own making; this tells one from the model's.
         reply_cost: Dollars of the last reply, ``None`` when unknown.
+        usage_complete: Whether every reply so far came with its tokens.
+        lost_seconds: Time that failed requests and the pauses after them took; the agent sets it
+            to 0 when a segment, and with it a time limit, begins.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -106,6 +132,8 @@ class ModelEndpoint(LiteLLM):
         self.cut = False
         self.failure: Exception | None = None
         self.reply_cost: float | None = None
+        self.usage_complete = True
+        self.lost_seconds = 0.0
         self._purse = PURSE.get() or Purse()
         self._patience = PATIENCE.get(Patience())
         info: dict[str, Any] = self._model_info or {}
@@ -116,15 +144,32 @@ class ModelEndpoint(LiteLLM):
         self._over: Exception | None = None
         self._empty, self._spoke = 0, False
         self._usage: UsageInfo | None = None
+        self._slowest = 0.0
         self._answered = False
         self._finish = ""
         self._sent: tuple[list[dict[str, Any]], int] | None = None
 
     @property
     def cost_usd(self) -> float | None:
-        """Dollars of all replies of this run; ``None`` when that of any is unknown."""
+        """Dollars of all requests of this run; ``None`` when that of any is unknown.
+
+        A request that was never answered may have been billed, unless an error answered it.
+        """
         known = [cost for cost in self._costs if cost is not None]
         return sum(known) if known and len(known) == len(self._costs) else None
+
+    @property
+    def silence(self) -> str | None:
+        """Why a time limit that ends the run now is the endpoint's doing; ``None`` where not.
+
+        See :attr:`Patience.silent_seconds`; and nothing but failures since the last answer.
+        Without the endpoint's own words, which may hold a key.
+        """
+        if isinstance(self.failure, ModelCallError):
+            return f"no answer to the last request ({self.failure.kind})"
+        if self.lost_seconds > self._patience.silent_seconds:
+            return f"failed requests took {self.lost_seconds:.0f} s"
+        return None
 
     def raise_if_silent(self) -> None:
         """To be called when the run is over.
@@ -150,9 +195,11 @@ class ModelEndpoint(LiteLLM):
             self.failure = self._over
             raise self._over
         self.cut, self.failure, self.reply_cost = False, None, None
-        for attempt in range(self._patience.tries):
+        began = time.monotonic()
+        for tried in itertools.count(1):
+            sent = time.monotonic()
             try:
-                reply = await self._request(prompt, kwargs)
+                reply = await self._request(prompt, kwargs, began + self._patience.reply_seconds)
                 self._look_at(reply)
             except (BudgetExceededError, RefusedError) as error:
                 self._over = self.failure = error
@@ -163,33 +210,43 @@ class ModelEndpoint(LiteLLM):
                 raise
             except Exception as error:
                 self.failure = ModelCallError(error)
-                self._purse.outlook = _outlook(error)
-                if self._purse.outlook != "may_pass" or attempt == self._patience.tries - 1:
+                self._purse.outlook = faults.outlook(error)
+                pause = self._patience.pause(tried - 1, faults.retry_after(error))
+                self.lost_seconds += time.monotonic() - sent + pause
+                seconds = time.monotonic() + pause - began
+                answered = self._purse.answered is not None
+                again = self._patience.lasts(tried, seconds, answered=answered)
+                if self._purse.outlook != "may_pass" or not again:
                     raise self.failure from error
-                await asyncio.sleep(self._patience.pause(attempt, _retry_after(error)))
+                await asyncio.sleep(pause)
             else:
                 self.failure = None
-                self._purse.outlook = "answered"
+                self._purse.outlook, self._purse.answered = "answered", time.monotonic()
                 return reply
         raise AssertionError("unreachable")
 
-    async def _request(self, prompt: str, kwargs: dict[str, Any]) -> LLMResponse:
-        """One request, paid for."""
+    async def _request(self, prompt: str, kwargs: dict[str, Any], until: float) -> LLMResponse:
+        """One request, paid for, answered before ``until`` by the monotonic clock."""
         messages = [*kwargs.get("message_history", ()), {"role": "user", "content": prompt}]
         # Retries are made by `call` alone: the client library's are switched off.
-        kwargs = {**kwargs, "timeout": self._patience.request_seconds, "max_retries": 0}
+        kwargs = {**kwargs, "max_retries": 0}
         if self._output_tokens is not None:
             kwargs.setdefault("max_tokens", self._output_tokens)
         held = 0.0
         if self._purse.budget.limit is not None and self._price is not None:
-            output = kwargs.setdefault("max_tokens", OUTPUT_TOKENS)
-            held = await self._purse.hold(self._price.worst(self._most_tokens(messages), output))
+            most = self._most_tokens(messages)
+            output = kwargs.setdefault("max_tokens", output_bound(self._context_tokens, most))
+            held = await self._purse.hold(self._price.worst(most, output))
         self._answered, self._usage, self._finish = False, None, ""
         booked: float | None = None
+        sent = time.monotonic()
+        seconds = max(min(self._patience.request_seconds, until - sent), 0.0)
         try:
             # In all, not only between two bytes: a proxy may keep a dead request alive with blanks.
-            async with asyncio.timeout(self._patience.request_seconds):
-                reply: LLMResponse = await LiteLLM.call.__wrapped__(self, prompt, **kwargs)
+            async with asyncio.timeout(seconds):
+                reply: LLMResponse = await LiteLLM.call.__wrapped__(
+                    self, prompt, **{**kwargs, "timeout": seconds}
+                )
         except OutputLengthExceededError as error:
             self.cut = True
             return LLMResponse(
@@ -197,21 +254,35 @@ class ModelEndpoint(LiteLLM):
                 model_name=self._model_name,
                 usage=self._usage,
             )
+        except asyncio.CancelledError:
+            waited = time.monotonic() - sent
+            if self.failure is not None or waited > self._longest_silence:
+                late = ModelCallError(TimeoutError(f"no answer in {waited:.0f} s"))
+                self.failure = self.failure or late
+                self._purse.outlook = "may_pass"
+            raise
         except Exception as error:
-            if _refuses(error):
-                raise RefusedError(f"{type(error).__name__}: {error}") from error
-            if not _may_be_billed(error):
+            if not faults.may_be_billed(error):
                 booked = 0.0
+            if faults.refuses(error):
+                raise RefusedError(f"{type(error).__name__}: {error}") from error
             raise
         else:
             return reply
         finally:
             if self._answered:
                 booked = self.reply_cost
-                self._costs.append(self.reply_cost)
+                self._slowest = max(self._slowest, time.monotonic() - sent)
                 if self._usage is not None:
                     self._sent = (messages, self._usage.prompt_tokens)
+            if self._answered or booked is None:
+                self._costs.append(booked)
             self._purse.settle(held, booked)
+
+    @property
+    def _longest_silence(self) -> float:
+        """Seconds without an answer that are not the pace of a slow model."""
+        return max(self._patience.silent_seconds, self._slowest)
 
     def _most_tokens(self, messages: list[dict[str, Any]]) -> int:
         """A bound of the request's tokens, whatever the tokenizer.
@@ -245,6 +316,8 @@ class ModelEndpoint(LiteLLM):
         self._answered = True
         self._finish = _finish_reason(response)
         self._usage = super()._extract_usage_info(response)
+        if self._usage is not None and not _counts(self._usage, response):
+            self._usage, self.usage_complete = None, False
         usage = getattr(response, "usage", None)
         stated = getattr(usage, "cost", None)
         if isinstance(stated, int | float) and stated >= 0:
@@ -263,6 +336,12 @@ class ModelEndpoint(LiteLLM):
         return self._usage
 
 
+def _counts(usage: UsageInfo, response: Any) -> bool:
+    """Whether the endpoint counted tokens: LiteLLM fills in zeros where it did not."""
+    written = bool(response.choices[0].message.content)
+    return usage.prompt_tokens > 0 and (usage.completion_tokens > 0 or not written)
+
+
 def _finish_reason(response: Any) -> str:
     """Why the reply ended: LiteLLM's word, or ``refusal`` or ``error`` where more is known.
 
@@ -273,56 +352,3 @@ def _finish_reason(response: Any) -> str:
     if fields.get("native_finish_reason") == "refusal" or getattr(choice.message, "refusal", None):
         return "refusal"
     return "error" if fields.get("error") else str(choice.finish_reason or "")
-
-
-def _response(error: BaseException) -> Any:
-    """The endpoint's own response to a request that failed; ``None`` if it did not answer.
-
-    Not the status of the error itself: the client library makes one up where there is none.
-    """
-    for cause in _causes(error):
-        if type(cause).__name__ == "HTTPStatusError":
-            return getattr(cause, "response", None)
-    return None
-
-
-def _status(error: BaseException) -> int | None:
-    status: int | None = getattr(_response(error), "status_code", None)
-    return status
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _outlook(error: Exception) -> Outlook:
-    status = _status(error)
-    if status in (401, 402, 404):
-        return "all"
-    if status is not None and 400 <= status < 500 and status not in (408, 409, 425, 429):
-        return "stays"
-    return "may_pass"
-
-
-def _refuses(error: Exception) -> bool:
-    return _status(error) in (400, 403, 422, 451) and _REFUSAL.search(str(error)) is not None
-
-
-def _may_be_billed(error: Exception) -> bool:
-    """Whether a request that failed may have been billed: not if an error answered it."""
-    if _status(error) is not None:
-        return _status(error) in (408, 504)  # A proxy gave up; the model may have gone on.
-    return not any(type(cause).__name__ in _UNSENT for cause in _causes(error))
-
-
-def _retry_after(error: Exception) -> float | None:
-    """Seconds the endpoint asks to wait, where it gives a number."""
-    headers = getattr(_response(error), "headers", None) or {}
-    try:
-        return float(headers.get("retry-after", ""))
-    except ValueError:
-        return None  # absent, or a date

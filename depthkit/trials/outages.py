@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from docker.errors import DockerException
@@ -38,6 +39,7 @@ class Outages:
 
     def __init__(self, pauses: Sequence[float] = PAUSES) -> None:
         self._pauses = pauses
+        self._refunds: Counter[Hashable] = Counter()
         self._gone: dict[str, _Outage] = {}
 
     def failed(self, model: str, started: float) -> bool:
@@ -60,9 +62,27 @@ class Outages:
         self._gone[model] = _Outage(number, now, now + self._pauses[number])
         return False
 
-    def answered(self, model: str) -> None:
-        """Note that the endpoint answers."""
-        self._gone.pop(model, None)
+    def costs_a_try(self, run: Hashable, purse: Purse) -> bool:
+        """Whether a run that the endpoint did not answer was one of its tries.
+
+        It was if it was answered before, or failed as often as there are pauses: then what it asks
+        is what fails, while others are answered and no outage ever lasts.
+
+        Args:
+            run: Which run, whatever its try.
+            purse: Its purse.
+        """
+        if purse.answered is not None or self._refunds[run] >= len(self._pauses):
+            return True
+        self._refunds[run] += 1
+        return False
+
+    def answered(self, model: str, at: float | None) -> None:
+        """Note when the endpoint last answered a run, by the monotonic clock; ``None`` if never."""
+        outage = self._gone.get(model)
+        # An answer from before it was gone, to a run that ends only now, says nothing.
+        if outage is not None and at is not None and at > outage.began:
+            del self._gone[model]
 
     def may_start(self, model: str, running: Iterable[Purse]) -> bool:
         """Whether a run of a model may start beside those of the same model that run."""
@@ -72,10 +92,14 @@ class Outages:
             return True
         if time.monotonic() < outage.until:
             return False
-        if any(purse.outlook == "answered" for purse in purses):
-            self.answered(model)
-            return True
-        return not purses
+        for purse in purses:
+            self.answered(model, purse.answered)
+        return not purses or model not in self._gone
+
+    def on_trial(self) -> set[str]:
+        """Models whose pause is over and whose endpoint has not answered since."""
+        now = time.monotonic()
+        return {model for model, outage in self._gone.items() if outage.until <= now}
 
     def waiting(self) -> dict[str, float]:
         """Seconds until the next try, by model; those on trial already are left out."""

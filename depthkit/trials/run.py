@@ -206,7 +206,9 @@ def _record(
     segments = _segments(result, spec)
     judgement = judge(segments, k=task.record.k)
     facts = next((part.facts for part in reversed(segments) if part.facts), {})
-    input_tokens, cached_tokens, output_tokens, _ = result.compute_token_cost_totals()
+    tokens = result.compute_token_cost_totals()[:3]
+    if not facts.get("usage_complete", True):
+        tokens = (None, None, None)  # the sums are of the replies that came with their tokens
     image = getattr(trial.agent_environment, "image_id", None)
     suspect = suspicion(trial.paths.trial_dir)
     return Run(
@@ -227,9 +229,9 @@ def _record(
         first_claim_turn=facts.get("first_claim_turn"),
         agent_minutes=_agent_minutes(result),
         context_tokens=facts.get("context_tokens"),
-        input_tokens=input_tokens,
-        cached_tokens=cached_tokens,
-        output_tokens=output_tokens,
+        input_tokens=tokens[0],
+        cached_tokens=tokens[1],
+        output_tokens=tokens[2],
         cost_usd=facts.get("cost_usd"),
         started=result.started_at,
         harness_digest=harness_digest(),

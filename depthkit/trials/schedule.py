@@ -49,6 +49,7 @@ type OnNotice = Callable[[str], None]
 type Runner = Callable[..., Coroutine[Any, Any, Run]]
 
 _ENGINE_SECONDS = 2.0
+_TRIAL_SECONDS = 1.0
 _DISK_FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
 
 
@@ -230,7 +231,7 @@ class Schedule:
                 short = False
                 if limit is None and not self._interrupts and self._fatal is None:
                     short = self._start_what_may(running)
-                wait = None if limit or self._interrupts else self._wait()
+                wait = None if limit or self._interrupts else self._wait(running)
                 if not running and (wait is None or self._fatal is not None):
                     if limit or short:
                         self.outcome.limit = limit or self._money_sentence()
@@ -333,8 +334,8 @@ class Schedule:
     async def _learn_from(self, run: Run, started: _Started) -> None:
         """What a run without a verdict says of the ones to come."""
         model, again = run.model, (started.key, started.planned)
-        if run.valid or run.stop == "refused" or started.purse.outlook == "answered":
-            self._outages.answered(model)
+        refused = time.monotonic() if run.stop == "refused" else None
+        self._outages.answered(model, refused or started.purse.answered)
         match run.stop, started.purse.outlook:
             case "infrastructure", _ if _DISK_FULL.search(run.detail or ""):
                 self._fatal = disk_full(self.corpus, run.detail)
@@ -343,7 +344,7 @@ class Schedule:
             case "budget", _:
                 self._no_money = True
             case "model_error", "may_pass":
-                self._tries[again] -= 1
+                self._tries[again] -= not self._outages.costs_a_try(again, started.purse)
                 if self._outages.failed(model, started.at):
                     self._close(model, run)
             case "model_error", "all":
@@ -373,11 +374,13 @@ class Schedule:
             f"(${self.budget.spent:.2f} spent)"
         )
 
-    def _wait(self) -> float | None:
+    def _wait(self, running: _Running) -> float | None:
         """Seconds after which something may start that may not now; ``None`` without such."""
         waits = [_ENGINE_SECONDS] if self._engine_gone is not None else []
         due = {planned.model for _, planned in self.due()}
         waits += [left for model, left in self._outages.waiting().items() if model in due]
+        if running and due & self._outages.on_trial():
+            waits.append(_TRIAL_SECONDS)
         return min(waits) if waits else None
 
     def _waits_for(self) -> str:

@@ -96,16 +96,20 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
     started = [segment for segment in segments if segment.error != RUN_OVER_ERROR]
     passed = 0
     for number, segment in enumerate(started, start=1):
-        silent = segment.error in VERIFIER_ERRORS
-        if segment.error not in (None, TIME_LIMIT_ERROR) and not silent:
+        undecided = segment.error in VERIFIER_ERRORS
+        if segment.error not in (None, TIME_LIMIT_ERROR) and not undecided:
             return _no_result(segment, number)
         # A verifier only runs after an agent that ended as it should or was out of time.
-        timed_out = segment.error == TIME_LIMIT_ERROR or (silent and _broken_off(segment.facts))
+        timed_out = segment.error == TIME_LIMIT_ERROR or (undecided and _broken_off(segment.facts))
+        if timed_out and (late := segment.facts.get("endpoint_silent")):
+            # Whatever the state: the time was the endpoint's, so it says nothing of the model.
+            line = f"the time limit came while the endpoint did not answer: {late}"
+            return Judgement("none", "model_error", None, number, None, line)
         stop: Stop = "time_limit" if timed_out else _stop(segment.facts)
         marked = stop == "submitted"
         if number < k and not marked:
             return _failed(stop, number, passed, k)
-        if silent:
+        if undecided:
             return replace(_failed(stop, number, passed, k), detail=_line(segment))
         reward = reward_of(segment.rewards)
         if reward is None:

@@ -16,6 +16,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,12 @@ from depthkit.model import Run
 from depthkit.tasks import load_task
 from depthkit.tasks.calibration import write_family
 from depthkit.trials import engine
+from depthkit.trials.budget import Price
+from depthkit.trials.forecast import TRIES
+from depthkit.trials.limits import Limits
 from depthkit.trials.llm import Patience
 from depthkit.trials.models import select_models
+from depthkit.trials.run import run_trial
 from depthkit.trials.schedule import Outcome, Schedule
 from depthkit.trials.scripted.policies import Messages, Reply, after_faults, fixed_replies
 
@@ -214,6 +220,74 @@ def test_a_conversation_too_long_for_the_model_makes_no_turns(tmp_path: Path, to
     assert set(done.ends) == {("none", "model_error")}
     # One reply was the model's; those that terminus-2 makes up are none.
     assert {run.turns for run in done.outcome.runs} == {1}
+
+
+def test_a_time_limit_while_the_endpoint_hangs_is_no_result(tmp_path: Path, toy: Path) -> None:
+    patience = replace(QUICK, request_seconds=60.0, silent_seconds=1.0)
+    price = Price(1e-6, 1e-6, 2e-6)
+    with ScriptedServer({"m": fixed_replies([Reply("late", delay=60)])}, prices=price) as server:
+        done = measure(
+            *(tmp_path, server, toy),
+            runner=partial(run_trial, segment_seconds=4),
+            limits=Limits(max_cost=1.0),
+            patience=patience,
+            pauses=(0.1,),
+            workers=1,
+        )
+        assert done.ends == [("none", "model_error")] * 2
+        assert "the time limit came while the endpoint did not answer" in str(done.outcome.runs[0])
+        assert [run.cost_usd for run in done.outcome.runs] == [None] * 2
+        assert 0 < server.billed <= done.outcome.spent
+    assert "m, all its runs" in done.outcome.given_up[0]
+
+
+def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(
+    tmp_path: Path, toy: Path
+) -> None:
+    other = write_toy(tmp_path / "set" / "other", instruction="Harmless. Write done to /app/out.")
+
+    def policy(messages: Messages) -> str | Reply:
+        harmless = "Harmless" in str(messages)
+        if harmless or len(messages) == 1:
+            return PASSES(messages)
+        return Reply("this prompt breaks the server", status=500)
+
+    patience = replace(QUICK, blip_seconds=0.2)
+    with ScriptedServer({"m": policy}) as server:
+        done = measure(tmp_path, server, toy, other, patience=patience, pauses=(0.1,) * 50)
+    ends = Counter((run.task_id, run.verdict, run.stop) for run in done.outcome.runs)
+    assert ends == {
+        (toy.name, "none", "model_error"): 2 * TRIES,
+        ("other", "passed", "submitted"): 2,
+    }
+    assert len(done.outcome.given_up) == 2
+
+
+def test_after_an_outage_others_start_with_the_first_answer(tmp_path: Path, toy: Path) -> None:
+    long = fixed_replies([reply("sleep 20", wait=20), WRITE, WRITE])
+    began, answered = time.monotonic(), list[int]()
+
+    def policy(messages: Messages) -> str | Reply:
+        if len(server.requests) <= 4 or time.monotonic() < began + 5:
+            return Reply("gone", status=503)
+        answered.append(len(messages))
+        return long(messages)
+
+    with ScriptedServer({"m": policy}) as server:
+        done = measure(tmp_path, server, toy, pauses=(2,) * 5)
+    assert Counter(done.ends)["passed", "submitted"] == 2
+    assert answered[:2] == [1, 1]  # the second run did not wait for the end of the first
+
+
+def test_a_run_whose_endpoint_states_no_usage_has_no_tokens_and_no_cost(
+    tmp_path: Path, toy: Path
+) -> None:
+    with ScriptedServer({"m": fixed_replies([Reply(WRITE, usage=False)])}) as server:
+        done = measure(tmp_path, server, toy)
+    assert done.ends == [("passed", "submitted")] * 2
+    for run in done.outcome.runs:
+        tokens = (run.input_tokens, run.cached_tokens, run.output_tokens, run.context_tokens)
+        assert (tokens, run.cost_usd) == ((None,) * 4, None)
 
 
 # --- containers and engines ---

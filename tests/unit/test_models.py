@@ -280,3 +280,16 @@ def test_each_example_of_the_file_calls_its_endpoint_and_with_no_key_but_its_own
         assert server.requests[-1]["model"] == served
     wanted = "the-gateway-key" if name == "my-gateway" else NO_KEY
     assert Recorder.keys == [f"Bearer {wanted}"]
+
+
+def test_examples_of_servers_of_one_s_own_leave_room_for_the_reply(tmp_path: Path) -> None:
+    bundled = Path(models.__file__).with_name("models.toml").read_text()
+    lines = re.findall(r"^#   (\[\".*|[a-z_]+ = .*)$", bundled, re.MULTILINE)
+    mine = tmp_path / "models.toml"
+    mine.write_text("\n".join(lines))
+    known = load_models(mine)
+    local = [spec for spec in known.values() if "localhost" in (spec.base_url or "")]
+    assert len(local) == 3
+    for spec in local:
+        assert spec.context_tokens is not None and spec.max_output_tokens is not None
+        assert spec.context_tokens + spec.max_output_tokens == 32_768

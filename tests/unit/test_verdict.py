@@ -22,6 +22,16 @@ SUBMITTED = {"end": "submitted", "cap": None}
         # A run that timed out can have passed.
         ({"reward": 1.0}, "AgentTimeoutError", {"end": "error"}, ("passed", "time_limit")),
         ({"reward": 0.0}, "AgentTimeoutError", {"end": "error"}, ("failed", "time_limit")),
+        # But not in time that the endpoint used up, whatever the state that it left.
+        *(
+            (
+                {"reward": reward},
+                "AgentTimeoutError",
+                {"end": "error", "endpoint_silent": "no answer"},
+                ("none", "model_error"),
+            )
+            for reward in (0.0, 1.0)
+        ),
         (None, "AgentTimeoutError", {"end": "error"}, ("none", "infrastructure")),
         (None, None, SUBMITTED, ("none", "infrastructure")),
         (None, "ModelCallError", {"end": "error"}, ("none", "model_error")),

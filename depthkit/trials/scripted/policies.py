@@ -38,7 +38,8 @@ class Reply:
     """What the endpoint answers; a plain string is the same as ``Reply(content)``.
 
     With a ``status`` other than 200 it is an error whose message is ``content``. ``delay`` is in
-    seconds before the answer; a very long one is a server that hangs.
+    seconds before the answer; a very long one is a server that hangs. Some servers do not say
+    how many tokens they counted: ``usage`` is false.
     """
 
     content: str
@@ -46,6 +47,7 @@ class Reply:
     status: int = 200
     delay: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
+    usage: bool = True
 
 
 type Policy = Callable[[Messages], str | Reply]

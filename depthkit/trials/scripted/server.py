@@ -162,6 +162,8 @@ class ScriptedServer:
                 **usage,
             },
         }
+        if not reply.usage:
+            del completion["usage"]
         if body.get("stream"):
             return StreamingResponse(
                 _chunks(completion, reply), media_type="text/event-stream", headers=reply.headers
@@ -212,7 +214,7 @@ async def _chunks(completion: Mapping[str, Any], reply: Reply) -> AsyncIterator[
     for choices, extra in (
         ([{"index": 0, "delta": delta, "finish_reason": None}], {}),
         ([{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}], {}),
-        ([], {"usage": completion["usage"]}),
+        *([([], {"usage": completion["usage"]})] if reply.usage else []),
     ):
         yield f"data: {json.dumps({**head, 'choices': choices, **extra})}\n\n"
     yield "data: [DONE]\n\n"
