@@ -30,6 +30,16 @@ def task(tmp_path: Path) -> Path:
     return task
 
 
+def test_an_ignored_field_is_said_in_one_line_beside_the_output(task: Path) -> None:
+    toml = (task / "task.toml").read_text()
+    (task / "task.toml").write_text(toml + "dependencies = []\n")
+    result = run("work", task, "--json")
+    assert (result.exit_code, len(json.loads(result.stdout))) == (0, 1)
+    assert result.stderr == (
+        "task.toml of [red]two: Harbor does not know [[steps]] dependencies and ignores it.\n"
+    )
+
+
 def test_work_prints_a_segment_and_in_all_for_scripts(task: Path) -> None:
     result = run("work", task, "--json")
     assert result.exit_code == 0
