@@ -173,6 +173,14 @@ class Schedule:
                 )
             self.history[key].append(run)
 
+    def _enter_tasks(self) -> None:
+        """Append the records that the corpus does not have as they are now."""
+        known = {(task.dataset, task.task_id): task for task in self.corpus.task_records()}
+        wanted = [task.record for task in self.tasks.values()]
+        self.corpus.append_tasks(
+            [task for task in wanted if known.get((task.dataset, task.task_id)) != task]
+        )
+
     # --- doing it ---
 
     def run(self) -> Outcome:
@@ -190,8 +198,8 @@ class Schedule:
         with disk_errors(self.corpus), Hold(self.corpus) as self._hold:
             engine.clean()
             recover(self.corpus)
-            self.corpus.append_tasks([task.record for task in self.tasks.values()])
-            self.read_history()
+            self.read_history()  # before anything is written: it may refuse a task
+            self._enter_tasks()
             self._changed(None)
             try:
                 asyncio.run(self._measure())

@@ -1,0 +1,84 @@
+"""What measuring writes into a corpus before its first run, and what it refuses; no engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from depthkit.corpus import Corpus
+from depthkit.corpus.config import CONFIG
+from depthkit.errors import DepthkitError
+from depthkit.experiments.measure import measure
+from depthkit.model import Run
+from depthkit.tasks import load_task
+from depthkit.tasks.calibration import write_family
+from depthkit.trials import engine
+
+MODEL = "scripted-merge"
+
+
+@pytest.fixture(autouse=True)
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here starts a container."""
+    monkeypatch.setattr(engine, "clean", lambda: None)
+    monkeypatch.setattr(engine, "release", lambda: None)
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    return write_family(tmp_path / "set", "parallel", 2, 1)
+
+
+def unsolved(task: Path, attempt: int) -> Run:
+    record = load_task(task).record
+    return Run(
+        run_id=f"r{attempt}",
+        dataset=record.dataset,
+        task_id=record.task_id,
+        model=MODEL,
+        attempt=attempt,
+        purpose="free",
+        verdict="failed",
+        stop="submitted",
+        turns=3,
+        task_digest=record.digest,
+        provenance="scripted",
+    )
+
+
+@pytest.fixture
+def measured(task: Path, tmp_path: Path) -> Corpus:
+    """A corpus in which nothing is missing of the task: both free runs fail."""
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=[MODEL])
+    corpus.append_runs([unsolved(task, 1), unsolved(task, 2)])
+    measure([task], corpus.path, scope="both")
+    return corpus
+
+
+def test_measuring_again_does_not_repeat_the_tasks(measured: Corpus, task: Path) -> None:
+    before = (measured.path / "tasks.jsonl").read_bytes()
+    assert before.count(b"\n") == 1
+    measure([task], measured.path, scope="both")
+    assert (measured.path / "tasks.jsonl").read_bytes() == before
+    other = write_family(task.parent, "parallel", 3, 1)
+    Corpus.open(measured.path).append_runs(
+        [
+            unsolved(other, attempt).model_copy(update={"run_id": f"other-{attempt}"})
+            for attempt in (1, 2)
+        ]
+    )
+    measure([task, other], measured.path, scope="both")
+    names = [record.task_id for record in measured.task_records()]
+    assert names == [task.name, other.name]
+    assert (measured.path / "tasks.jsonl").read_bytes().startswith(before)
+    assert (measured.path / "tasks.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_refused_task_leaves_its_record_as_it_was(measured: Corpus, task: Path) -> None:
+    before = (measured.path / "tasks.jsonl").read_bytes()
+    with (task / "solution/solve.sh").open("a") as script:
+        script.write("echo one line more\n")
+    with pytest.raises(DepthkitError, match="has changed since run r1"):
+        measure([task], measured.path, scope="both")
+    assert (measured.path / "tasks.jsonl").read_bytes() == before
