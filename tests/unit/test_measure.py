@@ -14,6 +14,7 @@ from depthkit.model import Run
 from depthkit.tasks import load_task
 from depthkit.tasks.calibration import write_family
 from depthkit.trials import engine
+from depthkit.trials.limits import Limits
 
 MODEL = "scripted-merge"
 
@@ -82,3 +83,34 @@ def test_a_refused_task_leaves_its_record_as_it_was(measured: Corpus, task: Path
     with pytest.raises(DepthkitError, match="has changed since run r1"):
         measure([task], measured.path, scope="both")
     assert (measured.path / "tasks.jsonl").read_bytes() == before
+
+
+def test_a_model_that_cannot_be_used_is_not_written_into_the_corpus(
+    measured: Corpus, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = tmp_path / "models.toml"
+    registry.write_text(
+        '[keyless]\nlitellm = "openai/x"\nbase_url = "http://localhost:9"\napi_key_env = "NO_KEY"\n'
+        '[priceless]\nlitellm = "openai/y"\nbase_url = "http://localhost:9"\n'
+        'api_key_env = "A_KEY"\n'
+    )
+    monkeypatch.delenv("NO_KEY", raising=False)
+    monkeypatch.setenv("A_KEY", "any")
+    before = (measured.path / CONFIG).read_bytes()
+    for folder in (measured.path, tmp_path / "new"):
+        for model, limits, why in (
+            ("scripted-stpe", None, "scripted-stpe"),
+            ("keyless", None, "NO_KEY"),
+            ("priceless", Limits(max_cost=1.0), "needs the prices of priceless"),
+        ):
+            with pytest.raises(DepthkitError, match=why):
+                measure(
+                    [task],
+                    folder,
+                    models=[MODEL, model],
+                    models_file=registry,
+                    limits=limits,
+                    scope="both",
+                )
+    assert (measured.path / CONFIG).read_bytes() == before
+    assert not (tmp_path / "new").exists()
