@@ -213,6 +213,17 @@ class _Intake:
         Raises:
             UnreadableError: It cannot be; the message says why.
         """
+        try:
+            self._take(trial)
+        except (UnreadableError, DepthkitError):
+            raise
+        except Exception as error:  # What someone else wrote may hold what nobody thought of.
+            why = one_line(f"{type(error).__name__}: {error}", 160)
+            raise UnreadableError(f"cannot be taken in ({why})") from error
+        if len(self._taken) >= _BATCH:
+            self.flush()
+
+    def _take(self, trial: Path) -> None:
         result = parse_json(read_regular(trial / "result.json"), "result.json")
         run_id = run_id_of(result)
         if run_id in self._known:
@@ -234,8 +245,6 @@ class _Intake:
         self.report.notes += [f"{trial}: {note}" for note in notes]
         self._known.add(run_id)
         self._taken.append(taken)
-        if len(self._taken) >= _BATCH:
-            self.flush()
 
     def flush(self) -> None:
         """Append what has been taken in; a run another process appended meanwhile is left out."""

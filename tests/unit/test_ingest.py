@@ -119,6 +119,26 @@ def test_a_bad_trial_is_named_with_its_reason_and_stops_nothing(tmp_path: Path) 
     assert "not a regular file" in reasons["g-pipe"]
 
 
+def test_a_trial_that_nobody_thought_of_stops_nothing(tmp_path: Path) -> None:
+    huge = result(requests=1)
+    huge["verifier_result"] = {"rewards": {"a": 1, "b": 10**400}}
+    nested: Any = "x"
+    for _ in range(1500):
+        nested = [nested]
+    write_trial(tmp_path / "job" / "huge", huge | {"trial_name": "huge"})
+    write_trial(tmp_path / "job" / "nested", result(requests=1) | {"trial_name": "n", "x": nested})
+    write_trial(tmp_path / "job" / "plain", result(requests=1))
+    report = take(tmp_path)
+    assert {taken.run.run_id.split("-")[0]: taken.run.verdict for taken in report.added} == {
+        "huge": "none",
+        "toy__abc1234": "passed",
+    }
+    (bad,) = report.bad
+    assert bad.path == str(tmp_path / "job" / "nested")
+    assert bad.reason.startswith("cannot be taken in (RecursionError: ")
+    assert len(Corpus.open(tmp_path / "corpus").run_records()) == 2
+
+
 def test_a_folder_without_a_trial_makes_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     with pytest.raises(DepthkitError, match="no Harbor trial in it"):
