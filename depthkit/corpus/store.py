@@ -12,7 +12,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from depthkit.corpus.columns import cached, read_table, record_of, to_frame
+from depthkit.corpus.columns import cached, code_digest, read_table, record_of, to_frame
 from depthkit.corpus.config import CONFIG, default_name, load_config, write_config
 from depthkit.corpus.estimates import estimates_table, unpack_estimates
 from depthkit.corpus.files import require_plain_name
@@ -276,9 +276,10 @@ class Corpus:
         return self._source_table("replays", self._replays, Replay)
 
     def _estimates_table(self) -> pa.Table:
+        code = code_digest("protocol.py", "corpus/estimates.py", "corpus/store.py")
         return cached(
             self.path / "cache" / "estimates.parquet",
-            self.digest(),
+            f"{code}:{self.digest()}",
             lambda: estimates_table(self.tasks(), self.run_records(), self.models, self.caps),
         )
 

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from depthkit.corpus import Corpus
+from depthkit.corpus import Corpus, columns
 from depthkit.errors import DepthkitError
 from depthkit.model import Replay, Run, Segment, Task, Work
 
@@ -428,3 +429,43 @@ def test_the_digest_changes_with_every_record(corpus: Corpus) -> None:
     digests.append(corpus.digest())
     assert len(set(digests)) == 3
     assert Corpus.open(corpus.path).digest() == digests[-1]
+
+
+def test_no_cache_outlives_the_code_that_made_it(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    corpus.append_task(task_of("a", 1))
+    corpus.append_run(run_of("r1"))
+    corpus.trial_dir("r1").mkdir(parents=True)
+
+    def kept() -> dict[str, bytes | None]:
+        fresh = Corpus.open(corpus.path)
+        fresh.turns()
+        fresh.estimates()
+        keys = {
+            path.name: (pq.read_schema(path).metadata or {}).get(b"depthkit.key")
+            for path in (corpus.path / "cache").glob("*.parquet")
+        }
+        assert len(keys) == 4
+        return keys
+
+    before = kept()
+    assert kept() == before
+    package = tmp_path / "package"
+    shutil.copytree(columns._PACKAGE, package, ignore=shutil.ignore_patterns("data", "__pyc*"))
+    monkeypatch.setattr(columns, "_PACKAGE", package)
+    for module, changed in {
+        "protocol.py": {"estimates.parquet"},
+        "corpus/estimates.py": {"estimates.parquet"},
+        "corpus/trajectory.py": {"turns"},
+        "corpus/turns.py": {"turns"},
+        "model.py": {"estimates.parquet", "turns", "runs.parquet", "tasks.parquet"},
+    }.items():
+        with (package / module).open("a") as file:
+            file.write("# changed\n")
+        columns.code_digest.cache_clear()
+        after = kept()
+        fresh = {name for name in after if after[name] != before.get(name, b"absent")}
+        assert {"turns" if name.startswith("turns-") else name for name in fresh} == changed
+        before = after
+    columns.code_digest.cache_clear()
