@@ -17,7 +17,7 @@ from depthkit.errors import DepthkitError, DepthkitWarning
 
 
 class _Group(TyperGroup):
-    """Prints a :class:`DepthkitError` or a warning as one line; an error exits with status 2."""
+    """Prints an error that a person can mend, or a warning, as one line; errors exit with 2."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -27,6 +27,17 @@ class _Group(TyperGroup):
                 return super().invoke(ctx)
         except DepthkitError as error:
             typer.secho(f"{error}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2) from error
+        except OSError as error:
+            if error.filename is None:  # no path that a person gave, such as a broken pipe
+                raise
+            from depthkit.tasks.text import printable
+
+            typer.secho(
+                f"{printable(str(error.filename))}: {error.strerror}.",
+                fg=typer.colors.RED,
+                err=True,
+            )
             raise typer.Exit(2) from error
 
 

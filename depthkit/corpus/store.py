@@ -123,7 +123,10 @@ class Corpus:
         where = self.path / CONFIG
         self.name = config.get("name", self.path.name)
         models = config.get("models", [])
-        caps = config.get("protocol", {}).get("caps", list(CAPS))
+        protocol = config.get("protocol", {})
+        if not isinstance(protocol, dict):
+            raise DepthkitError(f"{where}: protocol must be a table, [protocol], such as with caps.")
+        caps = protocol.get("caps", list(CAPS))
         if not isinstance(self.name, str):
             raise DepthkitError(f"{where}: name must be text.")
         if not isinstance(models, list) or not all(isinstance(m, str) and m for m in models):
