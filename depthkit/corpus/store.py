@@ -13,14 +13,14 @@ import pandas as pd
 import pyarrow as pa
 
 from depthkit.corpus.columns import cached, code_digest, read_table, record_of, to_frame
-from depthkit.corpus.config import CONFIG, default_name, load_config, write_config
+from depthkit.corpus.config import CONFIG, FIXED, default_name, load_config, write_config
 from depthkit.corpus.estimates import estimates_table, unpack_estimates
 from depthkit.corpus.files import require_plain_name
 from depthkit.corpus.lines import Lines
 from depthkit.corpus.turns import turns_table
 from depthkit.errors import DepthkitError
 from depthkit.model import Record, Replay, Run, Task
-from depthkit.protocol import CAPS
+from depthkit.protocol import ABOVE, CAPS
 
 _LAST_TASKS = """
     SELECT * EXCLUDE (line) FROM (SELECT *, row_number() OVER () AS line FROM tasks)
@@ -125,7 +125,9 @@ class Corpus:
         models = config.get("models", [])
         protocol = config.get("protocol", {})
         if not isinstance(protocol, dict):
-            raise DepthkitError(f"{where}: protocol must be a table, [protocol], such as with caps.")
+            raise DepthkitError(
+                f"{where}: protocol must be a table, [protocol], such as with caps."
+            )
         caps = protocol.get("caps", list(CAPS))
         if not isinstance(self.name, str):
             raise DepthkitError(f"{where}: name must be text.")
@@ -133,6 +135,16 @@ class Corpus:
             raise DepthkitError(f'{where}: models must be a list of names, such as ["first"].')
         if not isinstance(caps, list) or not all(type(cap) is int and cap > 0 for cap in caps):
             raise DepthkitError(f"{where}: [protocol] caps must be a list of whole numbers.")
+        if not caps or caps != sorted(set(caps)) or caps[-1] >= ABOVE:
+            raise DepthkitError(
+                f"{where}: [protocol] caps must be increasing whole numbers from 1 to {ABOVE - 1}."
+            )
+        for name, used in FIXED.items():
+            if protocol.get(name, used) != used:
+                raise DepthkitError(
+                    f"{where}: [protocol] {name} is {protocol[name]!r}, but this version always "
+                    f"uses {used}; write that, or measure into another corpus."
+                )
         self.models, self.caps = tuple(models), tuple(caps)
 
     # --- appending ---

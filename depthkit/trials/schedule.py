@@ -137,7 +137,9 @@ class Schedule:
         """Runs that may start now, task by task in the order given."""
         for key in self.tasks:
             if key not in self._pending:
-                self._pending[key] = pending(self.history[key], list(self.models), self.scope)
+                self._pending[key] = pending(
+                    self.history[key], list(self.models), self.scope, caps=self.corpus.caps
+                )
         return [
             (key, planned)
             for key in self.tasks
@@ -147,12 +149,13 @@ class Schedule:
 
     def most_left(self, key: Key) -> Most:
         """What one task may still need at most: as if every run failed."""
-        return most(key, self.history[key], list(self.models), self.scope)
+        caps = self.corpus.caps
+        return most(key, self.history[key], list(self.models), self.scope, caps=caps)
 
     def expected_left(self) -> Expected:
         """What is left of all tasks, judged by those that are finished."""
         histories = {key: self.history[key] for key in self.tasks}
-        return expected(histories, list(self.models), self.scope)
+        return expected(histories, list(self.models), self.scope, caps=self.corpus.caps)
 
     def read_history(self) -> None:
         """Read the runs made so far.

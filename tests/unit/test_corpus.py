@@ -364,6 +364,17 @@ def test_a_malformed_corpus_toml_is_named_with_its_field(corpus: Corpus) -> None
     path.write_text(good.replace('["first", "second"]', '"first"'))
     with pytest.raises(DepthkitError, match=r"corpus\.toml: models must be a list"):
         Corpus.open(corpus.path)
+    for old, new, why in (
+        ("ceiling = 150", "ceiling = 200", "ceiling is 200, but this version always uses 150"),
+        ("free_runs = 2", "free_runs = 3", "free_runs is 3"),
+        ("runs_per_cap = 2", "runs_per_cap = 1", "runs_per_cap is 1"),
+        ("[1, 2, 3, 5, 10, 20, 40, 80]", "[5, 3]", "caps must be increasing"),
+        ("[1, 2, 3, 5, 10, 20, 40, 80]", "[]", "caps must be increasing"),
+    ):
+        assert old in good
+        path.write_text(good.replace(old, new))
+        with pytest.raises(DepthkitError, match=rf"corpus\.toml: \[protocol\] {why}"):
+            Corpus.open(corpus.path)
     path.write_text("name = ")
     with pytest.raises(DepthkitError, match=r"corpus\.toml: cannot be read as TOML"):
         Corpus.open(corpus.path)

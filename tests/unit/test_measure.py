@@ -9,7 +9,8 @@ import pytest
 from depthkit.corpus import Corpus
 from depthkit.corpus.config import CONFIG
 from depthkit.errors import DepthkitError
-from depthkit.experiments.measure import measure
+from depthkit.experiments.measure import measure, plan
+from depthkit.experiments.status import status
 from depthkit.model import Run
 from depthkit.tasks import load_task
 from depthkit.tasks.calibration import write_family
@@ -114,3 +115,29 @@ def test_a_model_that_cannot_be_used_is_not_written_into_the_corpus(
                 )
     assert (measured.path / CONFIG).read_bytes() == before
     assert not (tmp_path / "new").exists()
+
+
+def test_the_caps_of_a_corpus_are_those_that_are_planned(task: Path, tmp_path: Path) -> None:
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=[MODEL])
+    where = corpus.path / CONFIG
+    where.write_text(where.read_text().replace("[1, 2, 3, 5, 10, 20, 40, 80]", "[4, 7]"))
+    passed = {"verdict": "passed", "turns": 9}
+    corpus.append_task(load_task(task).record)
+    corpus.append_runs([unsolved(task, n).model_copy(update=passed) for n in (1, 2)])
+    found = plan([task], corpus.path, scope="both")
+    assert [planned.cap for _, planned in found.starts] == [4]
+    assert (found.most.runs, found.most.turns) == (4, 2 * 4 + 2 * 7)
+    said = status(Corpus.open(corpus.path))
+    assert said.most == found.most
+    assert said.tasks[0].next == [f"{MODEL} cap 4"]
+    corpus.append_runs(
+        [
+            unsolved(task, n).model_copy(
+                update={"run_id": f"l{cap}-{n}", "purpose": "ladder", "cap": cap, **more}
+            )
+            for cap, n, more in ((4, 1, {}), (4, 2, {}), (7, 1, {"verdict": "passed"}))
+        ]
+    )
+    (told,) = status(Corpus.open(corpus.path)).tasks
+    assert (told.state, told.D, told.missing) == ("final", 7, 0)
+    assert Corpus.open(corpus.path).estimates()["D"].tolist() == [7]
