@@ -94,6 +94,7 @@ def ingest(
     *,
     dataset: str | None = None,
     purpose: Purpose = "evaluation",
+    models: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> IngestReport:
     """Take in every trial under these directories.
@@ -106,6 +107,7 @@ def ingest(
         corpus_dir: The corpus they go to; made if there is none, once a trial was found.
         dataset: Data set of all of them; by default what each trial names as its source.
         purpose: Purpose of all of them; only ``free`` and ``ladder`` enter estimates of depth.
+        models: Model set of the corpus, in order, as the trials name the models; estimates need it.
         progress: Called with trials done and trials found.
 
     Raises:
@@ -120,7 +122,7 @@ def ingest(
             f"{names}: no Harbor trial in it; name a job directory, a trial directory (one with a "
             "result.json of a trial) or a folder of such."
         )
-    intake = _Intake(Corpus.open_or_create(corpus_dir), dataset, purpose)
+    intake = _Intake(Corpus.open_or_create(corpus_dir, models=models), dataset, purpose)
     try:
         for done, trial in enumerate(found):
             progress(done, len(found))

@@ -295,7 +295,13 @@ class Corpus:
         return cached(
             self.path / "cache" / "estimates.parquet",
             f"{code}:{self.digest()}",
-            lambda: estimates_table(self.tasks(), self.run_records(), self.models, self.caps),
+            lambda: estimates_table(
+                self.tasks(),
+                self.run_records(),
+                self.models,
+                self.caps,
+                where=self.path / CONFIG,
+            ),
         )
 
     def _source_table(self, name: str, lines: Lines, model: type[Record]) -> pa.Table:

@@ -490,3 +490,17 @@ def test_estimates_of_imported_free_runs_are_printed(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["estimates", str(tmp_path / "corpus")])
     assert "Corpus corpus: 1 task, 2 runs (2 imported)" in shown.stdout
     assert CliRunner().invoke(app, ["estimates", str(tmp_path / "nowhere")]).exit_code == 2
+
+
+def test_imported_free_runs_without_a_model_set_say_how_to_name_it(tmp_path: Path) -> None:
+    write_trial(tmp_path / "job" / "t", result(requests=2), trajectory__json=atif(finished(2)))
+    corpus = tmp_path / "corpus"
+    ingest = ["ingest", str(tmp_path / "job"), "--corpus", str(corpus), "--purpose", "free"]
+    assert CliRunner().invoke(app, ingest).exit_code == 0
+    told = CliRunner().invoke(app, ["estimates", str(corpus)])
+    assert told.exit_code == 2
+    assert told.stderr.startswith(f"{corpus}/corpus.toml: models is empty")
+    assert "--models" in told.stderr
+    assert CliRunner().invoke(app, [*ingest, "--models", "some-model"]).exit_code == 0
+    told = CliRunner().invoke(app, ["estimates", str(corpus), "--json"])
+    assert [row["runs"] for row in json.loads(told.stdout)] == [1]
