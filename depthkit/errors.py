@@ -10,3 +10,7 @@ class DepthkitError(Exception):
     ``tasks/foo/task.toml: [verifier] timeout_sec is "ten"; it must be a number of seconds, such
     as 600.`` The command line prints it without a traceback and exits with status 2.
     """
+
+
+class DepthkitWarning(UserWarning):
+    """Something a person should know that stops nothing; the command line prints it as one line."""

@@ -81,11 +81,14 @@ print(*project["project"]["dependencies"], *project["dependency-groups"]["dev"],
 
 into_venv() {
     local base uv
-    if ! is_fitting; then
+    # Without Debian's python3-venv a half-made environment is left that has a Python, but no pip.
+    if ! is_fitting || ! "$python" -m pip --version >/dev/null 2>&1; then
         base=$(find_python)
         say "making .venv with Python $(version_of "$base") ($base)"
-        "$base" -m venv --clear .venv ||
+        "$base" -m venv --clear .venv || {
+            rm -rf .venv
             fail "$base cannot make a virtual environment; on Debian and Ubuntu install python3-venv."
+        }
     fi
     say "installing $(grep -c == requirements.lock) packages into .venv"
     # uv takes a tenth of pip's time. It does not read pip's settings, though, such as a package index

@@ -5,25 +5,52 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from depthkit.errors import DepthkitError
+from depthkit.errors import DepthkitError, DepthkitWarning
 
 
 class _Group(TyperGroup):
-    """Prints a :class:`DepthkitError` as one line and exits with status 2."""
+    """Prints an error that a person can mend, or a warning, as one line; errors exit with 2."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", DepthkitWarning)
+                warnings.showwarning = _show_warning(warnings.showwarning)
+                return super().invoke(ctx)
         except DepthkitError as error:
             typer.secho(f"{error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(2) from error
+        except OSError as error:
+            if error.filename is None:  # no path that a person gave, such as a broken pipe
+                raise
+            from depthkit.tasks.text import printable
+
+            typer.secho(
+                f"{printable(str(error.filename))}: {error.strerror}.",
+                fg=typer.colors.RED,
+                err=True,
+            )
+            raise typer.Exit(2) from error
+
+
+def _show_warning(shown_before: Callable[..., None]) -> Callable[..., None]:
+    """A way to show warnings: ours as one line, others as before."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, DepthkitWarning):
+            typer.secho(f"{message}", fg=typer.colors.YELLOW, err=True)
+        else:
+            shown_before(message, category, *where, **more)
+
+    return show
 
 
 app = typer.Typer(

@@ -28,6 +28,14 @@ def ingest(
             help="Purpose of these runs: evaluation, free or ladder.", show_default="evaluation"
         ),
     ] = None,
+    models: Annotated[
+        str,
+        typer.Option(
+            help="Model set of the corpus, first model first, separated by commas, as the trials "
+            "name the models; estimates of free and ladder runs need it.",
+            show_default=False,
+        ),
+    ] = "",
     fields: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,6 +60,8 @@ def ingest(
             raise DepthkitError(
                 "--purpose is for Harbor trials; these results state it themselves."
             )
+        if models:
+            raise DepthkitError("--models is for Harbor trials; these results name theirs.")
         report = ingest_results(sources, corpus, dataset=dataset, fields=parse_fields(fields or ()))
         if not as_json:
             print_report(report)
@@ -60,7 +70,10 @@ def ingest(
         raise DepthkitError("--field is for results of the reference repository only.")
     else:
         purpose = purpose or "evaluation"
-        summary, status = run_ingest(sources, corpus, dataset, purpose, show=not as_json)
+        names = [name.strip() for name in models.split(",") if name.strip()]
+        summary, status = run_ingest(
+            sources, corpus, dataset, purpose, models=names, show=not as_json
+        )
     if as_json:
         print_json(summary)
     raise typer.Exit(status)

@@ -7,6 +7,8 @@ vouch for is read again line by line through the record type, which names the li
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import json
 import logging
 import os
@@ -25,6 +27,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+import depthkit
 from depthkit.corpus.files import one_line
 from depthkit.errors import DepthkitError
 from depthkit.model import NO_RESULT_STOPS, Record, Run
@@ -32,8 +35,7 @@ from depthkit.model import NO_RESULT_STOPS, Record, Run
 log = logging.getLogger(__name__)
 
 _KEY = b"depthkit.key"
-_VERSION = "1"
-"""Part of every cache key: raise it when the columns change."""
+_PACKAGE = Path(depthkit.__file__).parent
 
 _SCALARS: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -42,6 +44,21 @@ _SCALARS: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
     datetime: pa.string(),
 }
+
+
+@functools.cache
+def code_digest(*modules: str) -> str:
+    """SHA-256 of source files of this package and of those that every table is made with.
+
+    Part of the key of whatever is derived, so that no cache outlives the code that made it.
+
+    Args:
+        modules: Paths in the package, such as ``corpus/estimates.py``.
+    """
+    total = hashlib.sha256()
+    for name in ("model.py", "corpus/columns.py", *modules):
+        total.update((_PACKAGE / name).read_bytes() + b"\0")
+    return total.hexdigest()
 
 
 def schema(model: type[BaseModel]) -> pa.Schema:
@@ -204,7 +221,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 
 def cached(path: Path, key: str, build: Callable[[], pa.Table]) -> pa.Table:
     """The table at ``path`` if it was made from ``key``, else ``build()``, kept for next time."""
-    wanted = f"{_VERSION}:{key}".encode()
+    wanted = f"{code_digest()}:{key}".encode()
     try:
         if (pq.read_schema(path).metadata or {}).get(_KEY) == wanted:
             return pq.read_table(path, partitioning=None)

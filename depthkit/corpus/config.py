@@ -16,6 +16,8 @@ from depthkit.errors import DepthkitError
 from depthkit.protocol import CAPS, CEILING, FREE_RUNS, RUNS_PER_CAP
 
 CONFIG = "corpus.toml"
+FIXED = {"ceiling": CEILING, "free_runs": FREE_RUNS, "runs_per_cap": RUNS_PER_CAP}
+"""Settings of ``[protocol]`` that are written down, but can only have these values."""
 
 
 def default_name(path: Path, name: str | None) -> str:
@@ -43,12 +45,7 @@ def write_config(
 ) -> None:
     """Write ``corpus.toml`` whole or not at all; settings that are there stay."""
     old = old or {}
-    protocol = {
-        "caps": list(CAPS),
-        "ceiling": CEILING,
-        "free_runs": FREE_RUNS,
-        "runs_per_cap": RUNS_PER_CAP,
-    } | old.get("protocol", {})
+    protocol = {"caps": list(CAPS), **FIXED} | old.get("protocol", {})
     versions = {"depthkit": _version("depthkit"), "harbor": _version("harbor")}
     created = old.get("created", datetime.now(UTC).replace(microsecond=0).isoformat())
     text = "".join(

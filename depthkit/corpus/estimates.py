@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -51,7 +52,12 @@ _FROM_TASK = (
 
 
 def estimates_table(
-    tasks: pd.DataFrame, runs: Iterable[Run], models: Sequence[str], caps: Sequence[int]
+    tasks: pd.DataFrame,
+    runs: Iterable[Run],
+    models: Sequence[str],
+    caps: Sequence[int],
+    *,
+    where: Path,
 ) -> pa.Table:
     """Estimates of all tasks that are known or have been run, in the order of the tasks.
 
@@ -60,6 +66,7 @@ def estimates_table(
         runs: All runs; only those with purpose ``free`` or ``ladder`` count.
         models: The model set, in order.
         caps: Turn caps in increasing order.
+        where: The file that states models and caps, for the error.
 
     Raises:
         DepthkitError: Runs count but no model set is named.
@@ -71,8 +78,9 @@ def estimates_table(
     if history and not models:
         found = sorted({run.model for group in history.values() for run in group})
         raise DepthkitError(
-            f"corpus.toml: models is empty, but there are free or ladder runs of {found}; name "
-            "the model set there, in order, the one that made the free runs first."
+            f"{where}: models is empty, but there are free or ladder runs of {found}; name the "
+            "model set there, in order, the one that made the free runs first (or give it to "
+            "depthkit ingest with --models)."
         )
     known: dict[tuple[str, str], dict[Any, Any]] = {
         (row["dataset"], row["task_id"]): row for row in tasks.to_dict("records")

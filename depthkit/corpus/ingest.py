@@ -94,6 +94,7 @@ def ingest(
     *,
     dataset: str | None = None,
     purpose: Purpose = "evaluation",
+    models: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> IngestReport:
     """Take in every trial under these directories.
@@ -106,6 +107,7 @@ def ingest(
         corpus_dir: The corpus they go to; made if there is none, once a trial was found.
         dataset: Data set of all of them; by default what each trial names as its source.
         purpose: Purpose of all of them; only ``free`` and ``ladder`` enter estimates of depth.
+        models: Model set of the corpus, in order, as the trials name the models; estimates need it.
         progress: Called with trials done and trials found.
 
     Raises:
@@ -120,7 +122,7 @@ def ingest(
             f"{names}: no Harbor trial in it; name a job directory, a trial directory (one with a "
             "result.json of a trial) or a folder of such."
         )
-    intake = _Intake(Corpus.open_or_create(corpus_dir), dataset, purpose)
+    intake = _Intake(Corpus.open_or_create(corpus_dir, models=models), dataset, purpose)
     try:
         for done, trial in enumerate(found):
             progress(done, len(found))
@@ -213,6 +215,17 @@ class _Intake:
         Raises:
             UnreadableError: It cannot be; the message says why.
         """
+        try:
+            self._take(trial)
+        except (UnreadableError, DepthkitError):
+            raise
+        except Exception as error:  # What someone else wrote may hold what nobody thought of.
+            why = one_line(f"{type(error).__name__}: {error}", 160)
+            raise UnreadableError(f"cannot be taken in ({why})") from error
+        if len(self._taken) >= _BATCH:
+            self.flush()
+
+    def _take(self, trial: Path) -> None:
         result = parse_json(read_regular(trial / "result.json"), "result.json")
         run_id = run_id_of(result)
         if run_id in self._known:
@@ -234,8 +247,6 @@ class _Intake:
         self.report.notes += [f"{trial}: {note}" for note in notes]
         self._known.add(run_id)
         self._taken.append(taken)
-        if len(self._taken) >= _BATCH:
-            self.flush()
 
     def flush(self) -> None:
         """Append what has been taken in; a run another process appended meanwhile is left out."""

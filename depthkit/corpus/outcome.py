@@ -113,10 +113,10 @@ class Part:
         if not values or not all(isinstance(v, int | float) for v in values):
             return None
         try:
-            reward = float(min(values))
+            rewards = [float(value) for value in values]
         except OverflowError:
             return None
-        return reward if all(math.isfinite(v) for v in values) else None
+        return min(rewards) if all(map(math.isfinite, rewards)) else None
 
     @property
     def passed(self) -> bool | None:

@@ -39,7 +39,13 @@ _JSON_FIELDS = (
 
 
 def run_ingest(
-    sources: Sequence[Path], corpus_dir: Path, dataset: str | None, purpose: str, *, show: bool
+    sources: Sequence[Path],
+    corpus_dir: Path,
+    dataset: str | None,
+    purpose: str,
+    *,
+    models: Sequence[str] = (),
+    show: bool,
 ) -> tuple[dict[str, Any], int]:
     """Ingest with a progress bar and a summary.
 
@@ -48,6 +54,7 @@ def run_ingest(
         corpus_dir: Made if there is no corpus.
         dataset: Data set of all trials, or ``None``.
         purpose: Purpose of all runs.
+        models: Model set of the corpus, in order.
         show: Whether to print the bar and the summary.
 
     Returns:
@@ -74,6 +81,7 @@ def run_ingest(
             corpus_dir,
             dataset=dataset,
             purpose=cast(Purpose, purpose),
+            models=models,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if show:

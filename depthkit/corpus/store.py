@@ -12,15 +12,15 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from depthkit.corpus.columns import cached, read_table, record_of, to_frame
-from depthkit.corpus.config import CONFIG, default_name, load_config, write_config
+from depthkit.corpus.columns import cached, code_digest, read_table, record_of, to_frame
+from depthkit.corpus.config import CONFIG, FIXED, default_name, load_config, write_config
 from depthkit.corpus.estimates import estimates_table, unpack_estimates
 from depthkit.corpus.files import require_plain_name
 from depthkit.corpus.lines import Lines
 from depthkit.corpus.turns import turns_table
 from depthkit.errors import DepthkitError
 from depthkit.model import Record, Replay, Run, Task
-from depthkit.protocol import CAPS
+from depthkit.protocol import ABOVE, CAPS
 
 _LAST_TASKS = """
     SELECT * EXCLUDE (line) FROM (SELECT *, row_number() OVER () AS line FROM tasks)
@@ -123,13 +123,28 @@ class Corpus:
         where = self.path / CONFIG
         self.name = config.get("name", self.path.name)
         models = config.get("models", [])
-        caps = config.get("protocol", {}).get("caps", list(CAPS))
+        protocol = config.get("protocol", {})
+        if not isinstance(protocol, dict):
+            raise DepthkitError(
+                f"{where}: protocol must be a table, [protocol], such as with caps."
+            )
+        caps = protocol.get("caps", list(CAPS))
         if not isinstance(self.name, str):
             raise DepthkitError(f"{where}: name must be text.")
         if not isinstance(models, list) or not all(isinstance(m, str) and m for m in models):
             raise DepthkitError(f'{where}: models must be a list of names, such as ["first"].')
         if not isinstance(caps, list) or not all(type(cap) is int and cap > 0 for cap in caps):
             raise DepthkitError(f"{where}: [protocol] caps must be a list of whole numbers.")
+        if not caps or caps != sorted(set(caps)) or caps[-1] >= ABOVE:
+            raise DepthkitError(
+                f"{where}: [protocol] caps must be increasing whole numbers from 1 to {ABOVE - 1}."
+            )
+        for name, used in FIXED.items():
+            if protocol.get(name, used) != used:
+                raise DepthkitError(
+                    f"{where}: [protocol] {name} is {protocol[name]!r}, but this version always "
+                    f"uses {used}; write that, or measure into another corpus."
+                )
         self.models, self.caps = tuple(models), tuple(caps)
 
     # --- appending ---
@@ -276,10 +291,17 @@ class Corpus:
         return self._source_table("replays", self._replays, Replay)
 
     def _estimates_table(self) -> pa.Table:
+        code = code_digest("protocol.py", "corpus/estimates.py", "corpus/store.py")
         return cached(
             self.path / "cache" / "estimates.parquet",
-            self.digest(),
-            lambda: estimates_table(self.tasks(), self.run_records(), self.models, self.caps),
+            f"{code}:{self.digest()}",
+            lambda: estimates_table(
+                self.tasks(),
+                self.run_records(),
+                self.models,
+                self.caps,
+                where=self.path / CONFIG,
+            ),
         )
 
     def _source_table(self, name: str, lines: Lines, model: type[Record]) -> pa.Table:

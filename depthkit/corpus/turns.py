@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from depthkit.corpus.columns import table_schema, write_parquet
+from depthkit.corpus.columns import code_digest, table_schema, write_parquet
 from depthkit.corpus.files import (
     UnreadableError,
     is_plain_name,
@@ -34,7 +34,7 @@ TURNS_FILE = "turns.jsonl"
 """Turns as our own harness records them while a run goes on, without the run's name."""
 
 _SCHEMA = table_schema(Turn)
-_FORMAT = "turns-1-"
+_READERS = ("corpus/turns.py", "corpus/trajectory.py", "corpus/files.py")
 _RUNS_A_PART = 2000
 _MOST_PARTS = 16
 
@@ -59,7 +59,9 @@ def turns_table(corpus: Path, runs: pd.DataFrame) -> pa.Table:
         }
     )
     with _held(cache) as writable, duckdb.connect() as connection:
-        parts = [part for part in sorted(cache.glob(f"{_FORMAT}*.parquet")) if _usable(part)]
+        if writable:
+            _drop_others(cache)
+        parts = [part for part in sorted(cache.glob(f"{_prefix()}*.parquet")) if _usable(part)]
         # Turn 0 marks a run as parsed, whether it has turns or not.
         known = {
             run_id
@@ -201,9 +203,23 @@ def _usable(part: Path) -> bool:
         return False
 
 
+def _prefix() -> str:
+    """How the names of parts begin that were made by the code as it is now."""
+    return f"turns-{code_digest(*_READERS)[:16]}-"
+
+
+def _drop_others(cache: Path) -> None:
+    """Remove what other versions of the code have made."""
+    for part in cache.glob("turns-*.parquet"):
+        if not part.name.startswith(_prefix()):
+            with suppress(OSError):
+                part.unlink()
+
+
 def _next_part(cache: Path) -> Path:
-    numbers = [int(p.stem.removeprefix(_FORMAT)) for p in cache.glob(f"{_FORMAT}*.parquet")]
-    return cache / f"{_FORMAT}{max(numbers, default=0) + 1:05}.parquet"
+    prefix = _prefix()
+    numbers = [int(p.stem.removeprefix(prefix)) for p in cache.glob(f"{prefix}*.parquet")]
+    return cache / f"{prefix}{max(numbers, default=0) + 1:05}.parquet"
 
 
 def _merge(cache: Path, parts: list[Path]) -> None:

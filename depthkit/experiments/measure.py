@@ -58,10 +58,12 @@ def measure(
         DepthkitError: For anything about the input that can be said before a run starts.
     """
     tasks = load_tasks(task_dirs)
-    corpus = Corpus.open_or_create(corpus_dir, models=_model_set(models, scope))
-    specs = _specs(corpus, models, models_file, scope)
+    specs = _specs(corpus_dir, models, models_file, scope)
     for spec in specs:
         spec.check_ready(os.environ)
+    (limits or Limits()).prices(specs)
+    # Only now: a model set that is written stays, and a wrong name in it could not be taken back.
+    corpus = Corpus.open_or_create(corpus_dir, models=_model_set(models, scope))
     with _endpoints(specs) as base_urls:
         schedule = Schedule(
             corpus,
@@ -170,12 +172,12 @@ def plan(
             if there
             else Corpus.open_or_create(Path(nowhere) / "corpus", models=_model_set(models, scope))
         )
-        specs = _specs(corpus, models, models_file, scope)
+        specs = _specs(corpus_dir, models, models_file, scope)
         schedule = Schedule(corpus, tasks, specs, scope=scope, workers=workers, limits=limits)
         schedule.read_history()
     without_free = _without_free(schedule)
     runs = {
-        key: most_runs(key, schedule.history[key], list(schedule.models), scope)
+        key: most_runs(key, schedule.history[key], list(schedule.models), scope, caps=corpus.caps)
         for key in schedule.tasks
     }
     needed = [planned for each in runs.values() for planned in each]
@@ -218,7 +220,7 @@ def _without_free(schedule: Schedule) -> int:
     """Tasks whose capped runs wait for free runs that this schedule does not start."""
     if schedule.scope != "ladder":
         return 0
-    due = [pending(schedule.history[key], list(schedule.models), "both") for key in schedule.tasks]
+    due = [pending(schedule.history[key], list(schedule.models), "both", caps=schedule.corpus.caps) for key in schedule.tasks]
     return sum(any(planned.purpose == "free" for planned in each) for each in due)
 
 
@@ -289,23 +291,25 @@ def _model_set(models: Sequence[str], scope: Scope) -> tuple[str, ...]:
 
 
 def _specs(
-    corpus: Corpus, models: Sequence[str], models_file: Path | None, scope: Scope
+    corpus_dir: Path, models: Sequence[str], models_file: Path | None, scope: Scope
 ) -> list[ModelSpec]:
+    """The models to measure with; nothing is written."""
     if scope == "evaluation":
         return select_models(models, models_file)
-    names = tuple(models) or corpus.models
+    there = Corpus.open(corpus_dir).models if (corpus_dir / CONFIG).is_file() else ()
+    names = tuple(models) or there
     if not names:
         raise DepthkitError(
-            f"{corpus.path}: the corpus names no models yet; give the model set with --models, "
+            f"{corpus_dir}: the corpus names no models yet; give the model set with --models, "
             "first model first."
         )
-    shared = min(len(names), len(corpus.models))
-    if names[:shared] != corpus.models[:shared]:
+    shared = min(len(names), len(there))
+    if names[:shared] != there[:shared]:
         raise DepthkitError(
-            f"{corpus.path}/corpus.toml: models is {list(corpus.models)}, but --models gives "
+            f"{corpus_dir}/corpus.toml: models is {list(there)}, but --models gives "
             f"{list(names)}; estimates of different model sets need different corpora (--corpus)."
         )
-    return select_models(names if len(names) > shared else corpus.models, models_file)
+    return select_models(names if len(names) > shared else there, models_file)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.experiments.measure import clock, expected_words
 from depthkit.model import Run
-from depthkit.protocol import ABOVE, CAPS, estimate
+from depthkit.protocol import ABOVE, estimate
 from depthkit.trials.forecast import Expected, Key, Most, expected, most, pending, refusing
 from depthkit.trials.landing import Measuring, measuring, running_folder
 
@@ -72,6 +72,7 @@ class Status:
         in_flight: Trials that run now.
         tasks: Tasks, in the order of the corpus.
         most: Bound of what is left.
+        caps: Turn caps of the corpus.
         expected: What is left, by the finished tasks.
         models: The model set.
         spent_usd: Dollars that its measured runs cost, whatever their purpose; those of unknown
@@ -83,6 +84,7 @@ class Status:
     in_flight: list[InFlight]
     tasks: list[TaskStatus]
     most: Most
+    caps: tuple[int, ...]
     expected: Expected
     models: tuple[str, ...]
     spent_usd: float
@@ -120,17 +122,21 @@ def status(corpus: Corpus) -> Status:
             "missing; name the model set there, the one that makes the free runs first."
         )
     flying = _in_flight(corpus) if who is not None else []
-    left = {key: most(key, runs, corpus.models, "both") for key, runs in histories.items()}
+    models, caps = corpus.models, corpus.caps
+    left = {key: most(key, runs, models, "both", caps=caps) for key, runs in histories.items()}
     stems = Counter(each.run_id.split("__")[0] for each in flying)
     tasks = [
-        _task(key, runs, corpus.models, left[key].runs, stems) for key, runs in histories.items()
+        _task(key, runs, models, caps, left[key].runs, stems) for key, runs in histories.items()
     ]
     return Status(
         measuring=who,
         in_flight=flying,
         tasks=tasks,
         most=sum(left.values(), Most()),
-        expected=expected(histories, corpus.models, "both") if histories else Expected(0, 0, 0, 0),
+        caps=caps,
+        expected=expected(histories, models, "both", caps=caps)
+        if histories
+        else Expected(0, 0, 0, 0),
         models=corpus.models,
         spent_usd=sum(cost for cost in costs if cost is not None),
         of_unknown_cost=costs.count(None),
@@ -141,13 +147,14 @@ def _task(
     key: Key,
     runs: list[Run],
     models: tuple[str, ...],
+    caps: tuple[int, ...],
     missing: int,
     stems: Mapping[str, int],
 ) -> TaskStatus:
-    due = pending(runs, models, "both")
+    due = pending(runs, models, "both", caps=caps)
     valid = [run for run in runs if run.valid]
     costs = [run.cost_usd for run in runs if run.cost_usd is not None]
-    found = estimate(runs, models, dataset=key[0], task_id=key[1])
+    found = estimate(runs, models, caps=caps, dataset=key[0], task_id=key[1])
     state: State = "final"
     if models[0] in refusing(runs, models):
         state = "refused"
@@ -204,7 +211,9 @@ def status_table(found: Status, *, every: bool) -> Table:
         for heading in ("task", "state", "runs", "missing at most", "D", "next"):
             table.add_column(heading, justify="right" if heading in ("runs", "D") else "left")
         for task in found.tasks:
-            depth = "" if task.D is None else f">{CAPS[-1]}" if task.D == ABOVE else str(task.D)
+            depth = (
+                "" if task.D is None else f">{found.caps[-1]}" if task.D == ABOVE else str(task.D)
+            )
             table.add_row(
                 Text(f"{task.dataset}/{task.task_id}"),
                 task.state,

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _OLD_NAMES = {"TaskConfig": {"version"}, "EnvironmentConfig": {"memory", "storage"}}
 """Fields that Harbor still reads though its models no longer list them."""
 
+_NEAR_MISS = 0.75
+"""Likeness of two names (difflib's ratio) from which one is taken for the other, misspelt."""
+
 
 class TaskMetadata(BaseModel):
     """``[metadata.depthkit]`` of a task: what cannot be read off its files.
@@ -48,13 +51,14 @@ class TaskMetadata(BaseModel):
     events: list[int] | None = None
 
 
-def parse_config(text: str, shown: str) -> tuple[TaskConfig, TaskMetadata]:
+def parse_config(text: str, shown: str) -> tuple[TaskConfig, TaskMetadata, tuple[str, ...]]:
     """The text of a ``task.toml`` as Harbor's configuration and our own metadata.
 
-    ``shown`` names the file in errors.
+    ``shown`` names the file in errors. Third come the fields that neither knows: Harbor ignores
+    them, and public tasks have some.
 
     Raises:
-        DepthkitError: no TOML, an unknown or wrong field, no positive time limit, another
+        DepthkitError: no TOML, a misspelt or wrong field, no positive time limit, another
             operating system than Linux, an empty list of steps, or per-segment metadata whose
             length is not the number of segments.
     """
@@ -75,7 +79,7 @@ def parse_config(text: str, shown: str) -> tuple[TaskConfig, TaskMetadata]:
             config = TaskConfig.model_validate(copy.deepcopy(raw))
     except ValidationError as error:
         raise _wrong_field(error.errors(include_url=False), raw, (), shown) from error
-    _refuse_unknown_fields(raw, config, (), shown)
+    ignored = tuple(dict.fromkeys(_unknown_fields(raw, config, (), shown)))
     if config.steps is not None and not config.steps:
         raise DepthkitError(
             f"{shown}: steps is an empty list; add a [[steps]] table for each segment, or "
@@ -86,7 +90,7 @@ def parse_config(text: str, shown: str) -> tuple[TaskConfig, TaskMetadata]:
             f'{shown}: [environment] os is "{config.environment.os.value}"; it must be "linux".'
         )
     _check_time_limits(config, shown)
-    return config, _metadata(raw, len(config.steps or [None]), shown)
+    return config, _metadata(raw, len(config.steps or [None]), shown), ignored
 
 
 def _metadata(raw: dict[str, Any], segments: int, shown: str) -> TaskMetadata:
@@ -131,17 +135,21 @@ def _check_time_limits(config: TaskConfig, shown: str) -> None:
 # --- errors for people ---
 
 
-def _refuse_unknown_fields(
+def _unknown_fields(
     raw: dict[str, Any], model: BaseModel, where: tuple[str | int, ...], shown: str
-) -> None:
-    """Harbor ignores a field that it does not know; a misspelt time limit would go unnoticed."""
+) -> Iterator[str]:
+    """Fields that Harbor ignores; a misspelt time limit among them would go unnoticed."""
     fields = type(model).model_fields
     allowed = {*fields, *_OLD_NAMES.get(type(model).__name__, ())}
     for key, value in raw.items():
         if key not in allowed:
-            raise _unknown_field((*where, key), allowed, shown)
+            if difflib.get_close_matches(key, allowed, n=1, cutoff=_NEAR_MISS):
+                raise _unknown_field((*where, key), allowed, shown)
+            # The same field of several steps is one.
+            names = [part for part in (*where, key) if isinstance(part, str)]
+            yield f"[[steps]] {'.'.join(names[1:])}" if where[:1] == ("steps",) else _field(names)
         for place, inner_raw, inner in _nested(value, getattr(model, key, None)):
-            _refuse_unknown_fields(inner_raw, inner, (*where, key, *place), shown)
+            yield from _unknown_fields(inner_raw, inner, (*where, key, *place), shown)
 
 
 def _nested(raw: object, value: object) -> Iterator[tuple[tuple[int, ...], Any, BaseModel]]:

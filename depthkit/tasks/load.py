@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from depthkit.errors import DepthkitError
+from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.model import Segment, Task, Work
 from depthkit.tasks.config import TaskMetadata, parse_config
 from depthkit.tasks.text import directory_digest, printable, read_text, walk
@@ -46,10 +47,14 @@ class LoadedTask:
     agent_timeout_sec: float | None
     """``[agent] timeout_sec``; the limits of single steps are in ``config``."""
     verifier_timeout_sec: float
+    ignored: tuple[str, ...] = ()
+    """Fields of ``task.toml`` that Harbor does not know and ignores."""
 
 
 def load_tasks(paths: Iterable[str | os.PathLike[str]]) -> list[LoadedTask]:
     """Several task directories in the order given; the same directory twice is read once.
+
+    One :class:`DepthkitWarning` names the fields that Harbor ignores in any of them.
 
     Raises:
         DepthkitError: as :func:`load_task`, or two directories that would have the same name
@@ -70,7 +75,23 @@ def load_tasks(paths: Iterable[str | os.PathLike[str]]) -> list[LoadedTask]:
             )
         names[name] = real
         loaded[real] = task
+    _warn_of_ignored_fields(list(loaded.values()))
     return list(loaded.values())
+
+
+def _warn_of_ignored_fields(tasks: Sequence[LoadedTask]) -> None:
+    having = [task for task in tasks if task.ignored]
+    if not having:
+        return
+    fields = sorted({printable(field) for task in having for field in task.ignored})
+    first = printable(having[0].record.task_id)
+    others = f" and {len(having) - 1} more" if len(having) > 1 else ""
+    warnings.warn(
+        f"task.toml of {first}{others}: Harbor does not know {', '.join(fields)} and ignores "
+        f"{'it' if len(fields) == 1 else 'them'}.",
+        DepthkitWarning,
+        stacklevel=3,
+    )
 
 
 def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> LoadedTask:
@@ -89,7 +110,7 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
 
     Raises:
         DepthkitError: naming the file, the field and the mend, when anything is missing,
-            malformed, unknown, too large, or leaves the directory, links included.
+            malformed, misspelt, too large, or leaves the directory, links included.
     """
     given = Path(path)
     shown = printable(str(given))
@@ -108,7 +129,7 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
                 "rename the directory."
             )
     _refuse_links_that_leave(root, shown)
-    config, metadata = parse_config(
+    config, metadata, ignored = parse_config(
         read_text(root / "task.toml", f"{shown}/task.toml"), f"{shown}/task.toml"
     )
     steps: list[StepConfig | None] = [*config.steps] if config.steps else [None]
@@ -133,6 +154,7 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
         compose=compose,
         agent_timeout_sec=config.agent.timeout_sec,
         verifier_timeout_sec=config.verifier.timeout_sec,
+        ignored=ignored,
     )
 
 
@@ -250,8 +272,6 @@ def _refuse_links_that_leave(root: Path, shown: str) -> None:
 
 def _let_harbor_judge(root: Path, shown: str) -> None:
     """What Harbor would refuse when a trial starts (a missing test.sh first) is refused here."""
-    import warnings
-
     from harbor.models.task.task import Task as HarborTask
 
     try:

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Literal
 
 from depthkit.model import Run
-from depthkit.protocol import CEILING, Planned, evaluation_runs, next_runs
+from depthkit.protocol import CAPS, CEILING, Planned, evaluation_runs, next_runs
 
 TRIES = 3
 """Times a run without a verdict is started again within one schedule; and refusals, over all
@@ -37,8 +37,10 @@ def refusing(history: Iterable[Run], models: Sequence[str]) -> list[str]:
     return [model for model, count in refusals.items() if count >= TRIES]
 
 
-def pending(history: Sequence[Run], models: Sequence[str], scope: Scope) -> list[Planned]:
-    """Runs of one task that may start now, within a scope.
+def pending(
+    history: Sequence[Run], models: Sequence[str], scope: Scope, *, caps: Sequence[int] = CAPS
+) -> list[Planned]:
+    """Runs of one task that may start now, within a scope; ``caps`` are those of its corpus.
 
     A model that refuses the task is passed over, so that only its own denominator loses the task;
     when the first one does, there is nothing to measure.
@@ -49,7 +51,7 @@ def pending(history: Sequence[Run], models: Sequence[str], scope: Scope) -> list
         return evaluation_runs(history, willing)
     if models[0] not in willing:
         return []
-    found = next_runs(history, willing, with_free=scope != "ladder")
+    found = next_runs(history, willing, caps=caps, with_free=scope != "ladder")
     return [planned for planned in found if scope != "free" or planned.purpose == "free"]
 
 
@@ -64,19 +66,31 @@ class Most:
         return Most(self.runs + other.runs, self.turns + other.turns)
 
 
-def most(key: Key, history: Sequence[Run], models: Sequence[str], scope: Scope) -> Most:
+def most(
+    key: Key,
+    history: Sequence[Run],
+    models: Sequence[str],
+    scope: Scope,
+    *,
+    caps: Sequence[int] = CAPS,
+) -> Most:
     """What a task may still need at most, of :func:`most_runs`."""
-    runs = most_runs(key, history, models, scope)
+    runs = most_runs(key, history, models, scope, caps=caps)
     return Most(len(runs), sum(each.cap or CEILING for each in runs))
 
 
 def most_runs(
-    key: Key, history: Sequence[Run], models: Sequence[str], scope: Scope
+    key: Key,
+    history: Sequence[Run],
+    models: Sequence[str],
+    scope: Scope,
+    *,
+    caps: Sequence[int] = CAPS,
 ) -> list[Planned]:
     """Runs a task may still need at most: as if free runs passed late and every other failed."""
     imagined = list(history)
     runs: list[Planned] = []
-    while planned := pending(imagined, models, scope):
+    while planned := pending(imagined, models, scope, caps=caps):
         runs += planned
         imagined += [_worst(key, each, len(runs)) for each in planned]
     return runs
@@ -120,7 +134,11 @@ type _Sums = tuple[float | None, ...]
 
 
 def expected(
-    histories: Mapping[Key, Sequence[Run]], models: Sequence[str], scope: Scope
+    histories: Mapping[Key, Sequence[Run]],
+    models: Sequence[str],
+    scope: Scope,
+    *,
+    caps: Sequence[int] = CAPS,
 ) -> Expected:
     """What is left of these tasks, from those among them that are finished.
 
@@ -130,7 +148,7 @@ def expected(
     left: dict[Key, _Sums] = {}
     for key, history in histories.items():
         counted = [run for run in history if _in_scope(run, scope)]
-        if pending(history, models, scope):
+        if pending(history, models, scope, caps=caps):
             left[key] = _sums(counted)
         elif any(run.valid for run in counted):
             finished[key] = _sums(counted)

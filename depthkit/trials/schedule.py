@@ -138,7 +138,9 @@ class Schedule:
         """Runs that may start now, task by task in the order given."""
         for key in self.tasks:
             if key not in self._pending:
-                self._pending[key] = pending(self.history[key], list(self.models), self.scope)
+                self._pending[key] = pending(
+                    self.history[key], list(self.models), self.scope, caps=self.corpus.caps
+                )
         return [
             (key, planned)
             for key in self.tasks
@@ -148,12 +150,13 @@ class Schedule:
 
     def most_left(self, key: Key) -> Most:
         """What one task may still need at most: as if every run failed."""
-        return most(key, self.history[key], list(self.models), self.scope)
+        caps = self.corpus.caps
+        return most(key, self.history[key], list(self.models), self.scope, caps=caps)
 
     def expected_left(self) -> Expected:
         """What is left of all tasks, judged by those that are finished."""
         histories = {key: self.history[key] for key in self.tasks}
-        return expected(histories, list(self.models), self.scope)
+        return expected(histories, list(self.models), self.scope, caps=self.corpus.caps)
 
     def read_history(self) -> None:
         """Read the runs made so far.
@@ -174,6 +177,14 @@ class Schedule:
                 )
             self.history[key].append(run)
 
+    def _enter_tasks(self) -> None:
+        """Append the records that the corpus does not have as they are now."""
+        known = {(task.dataset, task.task_id): task for task in self.corpus.task_records()}
+        wanted = [task.record for task in self.tasks.values()]
+        self.corpus.append_tasks(
+            [task for task in wanted if known.get((task.dataset, task.task_id)) != task]
+        )
+
     # --- doing it ---
 
     def run(self) -> Outcome:
@@ -191,8 +202,8 @@ class Schedule:
         with disk_errors(self.corpus), Hold(self.corpus) as self._hold:
             engine.clean()
             recover(self.corpus)
-            self.corpus.append_tasks([task.record for task in self.tasks.values()])
-            self.read_history()
+            self.read_history()  # before anything is written: it may refuse a task
+            self._enter_tasks()
             self._changed(None)
             try:
                 asyncio.run(self._measure())

@@ -166,6 +166,25 @@ def test_it_installs_into_venv_and_is_quick_and_silent_the_next_time(checkout: C
     assert version_seen_by(python) == "1.1"
 
 
+def test_after_a_python_without_venv_it_starts_afresh(checkout: Checkout, tmp_path: Path):
+    """Debian's Python without python3-venv leaves a .venv with a Python and without pip."""
+    broken = checkout.command(
+        tmp_path / "debian/python3",
+        f'[ "$2" != venv ] || {{ "{PYTHON}" -m venv --without-pip .venv; exit 1; }}\n'
+        f'exec "{PYTHON}" "$@"',
+    )
+    first = checkout.setup(PYTHON=str(broken))
+    assert first.returncode != 0
+    assert "install python3-venv" in first.stderr
+    assert not (checkout.dir / ".venv").exists()
+
+    # What an interrupted set-up has left is not taken for a whole one either.
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", checkout.dir / ".venv"], check=True)
+    second = checkout.setup(PYTHON=str(PYTHON))
+    assert second.returncode == 0, second.stderr
+    assert version_seen_by(checkout.dir / ".venv/bin/python") == "1.0"
+
+
 def test_it_finds_pyenvs_python_when_pyenv_is_not_activated(checkout: Checkout, tmp_path: Path):
     name = f"3.{sys.version_info.minor}.99"
     path = tmp_path / f"pyenv/versions/{name}/bin/python3"

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from depthkit.corpus import Corpus
+from depthkit.corpus import Corpus, columns
 from depthkit.errors import DepthkitError
 from depthkit.model import Replay, Run, Segment, Task, Work
 
@@ -363,6 +364,17 @@ def test_a_malformed_corpus_toml_is_named_with_its_field(corpus: Corpus) -> None
     path.write_text(good.replace('["first", "second"]', '"first"'))
     with pytest.raises(DepthkitError, match=r"corpus\.toml: models must be a list"):
         Corpus.open(corpus.path)
+    for old, new, why in (
+        ("ceiling = 150", "ceiling = 200", "ceiling is 200, but this version always uses 150"),
+        ("free_runs = 2", "free_runs = 3", "free_runs is 3"),
+        ("runs_per_cap = 2", "runs_per_cap = 1", "runs_per_cap is 1"),
+        ("[1, 2, 3, 5, 10, 20, 40, 80]", "[5, 3]", "caps must be increasing"),
+        ("[1, 2, 3, 5, 10, 20, 40, 80]", "[]", "caps must be increasing"),
+    ):
+        assert old in good
+        path.write_text(good.replace(old, new))
+        with pytest.raises(DepthkitError, match=rf"corpus\.toml: \[protocol\] {why}"):
+            Corpus.open(corpus.path)
     path.write_text("name = ")
     with pytest.raises(DepthkitError, match=r"corpus\.toml: cannot be read as TOML"):
         Corpus.open(corpus.path)
@@ -428,3 +440,43 @@ def test_the_digest_changes_with_every_record(corpus: Corpus) -> None:
     digests.append(corpus.digest())
     assert len(set(digests)) == 3
     assert Corpus.open(corpus.path).digest() == digests[-1]
+
+
+def test_no_cache_outlives_the_code_that_made_it(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    corpus.append_task(task_of("a", 1))
+    corpus.append_run(run_of("r1"))
+    corpus.trial_dir("r1").mkdir(parents=True)
+
+    def kept() -> dict[str, bytes | None]:
+        fresh = Corpus.open(corpus.path)
+        fresh.turns()
+        fresh.estimates()
+        keys = {
+            path.name: (pq.read_schema(path).metadata or {}).get(b"depthkit.key")
+            for path in (corpus.path / "cache").glob("*.parquet")
+        }
+        assert len(keys) == 4
+        return keys
+
+    before = kept()
+    assert kept() == before
+    package = tmp_path / "package"
+    shutil.copytree(columns._PACKAGE, package, ignore=shutil.ignore_patterns("data", "__pyc*"))
+    monkeypatch.setattr(columns, "_PACKAGE", package)
+    for module, changed in {
+        "protocol.py": {"estimates.parquet"},
+        "corpus/estimates.py": {"estimates.parquet"},
+        "corpus/trajectory.py": {"turns"},
+        "corpus/turns.py": {"turns"},
+        "model.py": {"estimates.parquet", "turns", "runs.parquet", "tasks.parquet"},
+    }.items():
+        with (package / module).open("a") as file:
+            file.write("# changed\n")
+        columns.code_digest.cache_clear()
+        after = kept()
+        fresh = {name for name in after if after[name] != before.get(name, b"absent")}
+        assert {"turns" if name.startswith("turns-") else name for name in fresh} == changed
+        before = after
+    columns.code_digest.cache_clear()

@@ -1,10 +1,18 @@
-"""Which Dockerfiles only BuildKit can build."""
+"""Which Dockerfiles only BuildKit can build, and how often an image is built."""
 
 from __future__ import annotations
 
-import pytest
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
-from depthkit.trials.images import needs_buildkit
+import pytest
+from docker.errors import ImageNotFound
+
+from depthkit.trials import engine, images
+from depthkit.trials.images import ensure_image, needs_buildkit
 
 
 @pytest.mark.parametrize(
@@ -35,3 +43,58 @@ def test_syntax_of_buildkit_is_seen(line: str) -> None:
 )
 def test_plain_dockerfiles_need_none(line: str) -> None:
     assert not needs_buildkit(f"FROM debian\n{line}\n")
+
+
+class Engine:
+    """An engine that keeps images by tag, and counts how often each is built."""
+
+    def __init__(self) -> None:
+        self.images = self
+        self.kept: set[str] = set()
+        self.builds: list[tuple[str, str]] = []
+
+    def get(self, tag: str) -> SimpleNamespace:
+        if tag not in self.kept:
+            raise ImageNotFound(tag)
+        return SimpleNamespace(id=f"id of {tag}", tags=[tag])
+
+    def builder(self, name: str):
+        def build(_context: Path, tag: str) -> None:
+            self.builds.append((name, tag))
+            time.sleep(0.2)  # time enough for another to start one as well
+            self.kept.add(tag)
+
+        return build
+
+
+@pytest.mark.parametrize("builder", ["_build_with_buildx", "_build_classic"])
+def test_the_same_content_is_built_once_however_many_start_at_once(
+    builder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = Engine()
+    monkeypatch.setattr(engine, "client", lambda: fake)
+    monkeypatch.setattr(images, "has_buildx", lambda: builder == "_build_with_buildx")
+    for name in ("_build_with_buildx", "_build_classic"):
+        monkeypatch.setattr(images, name, fake.builder(name))
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "Dockerfile").write_text("FROM debian\n")
+    together = threading.Barrier(3)
+
+    def start(folder: Path) -> list[str]:
+        together.wait(5)
+        return list(ensure_image(folder, "same").tags)
+
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(start, folders))
+    assert [name for name, _ in fake.builds] == [builder]
+    assert made == [[fake.builds[0][1]]] * 3
+    assert ensure_image(folders[0], "same").tags == made[0]
+    assert len(fake.builds) == 1
+    ensure_image(folders[0], "other")
+    ensure_image(folders[0], "same", force=True)
+    fake.kept.add("debian")  # another base: no image of before is of use
+    ensure_image(folders[0], "same")
+    assert len(fake.builds) == 4
+    assert len({tag for _, tag in fake.builds}) == 3

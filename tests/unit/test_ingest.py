@@ -119,6 +119,26 @@ def test_a_bad_trial_is_named_with_its_reason_and_stops_nothing(tmp_path: Path) 
     assert "not a regular file" in reasons["g-pipe"]
 
 
+def test_a_trial_that_nobody_thought_of_stops_nothing(tmp_path: Path) -> None:
+    huge = result(requests=1)
+    huge["verifier_result"] = {"rewards": {"a": 1, "b": 10**400}}
+    nested: Any = "x"
+    for _ in range(1500):
+        nested = [nested]
+    write_trial(tmp_path / "job" / "huge", huge | {"trial_name": "huge"})
+    write_trial(tmp_path / "job" / "nested", result(requests=1) | {"trial_name": "n", "x": nested})
+    write_trial(tmp_path / "job" / "plain", result(requests=1))
+    report = take(tmp_path)
+    assert {taken.run.run_id.split("-")[0]: taken.run.verdict for taken in report.added} == {
+        "huge": "none",
+        "toy__abc1234": "passed",
+    }
+    (bad,) = report.bad
+    assert bad.path == str(tmp_path / "job" / "nested")
+    assert bad.reason.startswith("cannot be taken in (RecursionError: ")
+    assert len(Corpus.open(tmp_path / "corpus").run_records()) == 2
+
+
 def test_a_folder_without_a_trial_makes_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     with pytest.raises(DepthkitError, match="no Harbor trial in it"):
@@ -470,3 +490,17 @@ def test_estimates_of_imported_free_runs_are_printed(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["estimates", str(tmp_path / "corpus")])
     assert "Corpus corpus: 1 task, 2 runs (2 imported)" in shown.stdout
     assert CliRunner().invoke(app, ["estimates", str(tmp_path / "nowhere")]).exit_code == 2
+
+
+def test_imported_free_runs_without_a_model_set_say_how_to_name_it(tmp_path: Path) -> None:
+    write_trial(tmp_path / "job" / "t", result(requests=2), trajectory__json=atif(finished(2)))
+    corpus = tmp_path / "corpus"
+    ingest = ["ingest", str(tmp_path / "job"), "--corpus", str(corpus), "--purpose", "free"]
+    assert CliRunner().invoke(app, ingest).exit_code == 0
+    told = CliRunner().invoke(app, ["estimates", str(corpus)])
+    assert told.exit_code == 2
+    assert told.stderr.startswith(f"{corpus}/corpus.toml: models is empty")
+    assert "--models" in told.stderr
+    assert CliRunner().invoke(app, [*ingest, "--models", "some-model"]).exit_code == 0
+    told = CliRunner().invoke(app, ["estimates", str(corpus), "--json"])
+    assert [row["runs"] for row in json.loads(told.stdout)] == [1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from depthkit.errors import DepthkitError
+from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.tasks import directory_digest, load_task, load_tasks
 
 TOML = """\
@@ -254,7 +254,6 @@ def test_two_directories_of_one_name_are_refused(single: MakeTask) -> None:
             "timeout_secs = 120.0",
             "[verifier] timeout_secs is not a field of Harbor tasks; did you mean timeout_sec?",
         ),
-        ("[agent]", "[zebra]", "zebra is not a field of Harbor tasks; remove it."),
         ("cpus = 1", "cpus = []", "[environment] cpus is []; it must be a whole number."),
         (
             "memory_mb = 512",
@@ -317,7 +316,7 @@ def test_a_wrong_field_is_named_with_its_mend(
     [
         ('name = "two"\nagent.timeout_sec = "x"', "[[steps]] number 2, agent.timeout_sec is"),
         ("min_reward = 1", "[[steps]] number 2, name is missing; add it."),
-        ('name = "two"\ncolour = 1', "[[steps]] number 2, colour is not a field of Harbor tasks;"),
+        ('name = "two"\nmin_rewards = 1', "[[steps]] number 2, min_rewards is not a field of"),
         ('name = "../one"', '[[steps]] number 2, name is "../one"; Invalid step name'),
         ('name = "one"', "steps is"),
         ('name = "two"\nverifier.timeout_sec = 0', "[[steps]] number 2, verifier.timeout_sec is 0"),
@@ -330,6 +329,28 @@ def test_a_wrong_field_of_a_step_is_named_with_its_number(
     toml = (path / "task.toml").read_text().replace('name = "two"', step)
     (path / "task.toml").write_text(toml)
     assert _error(path).startswith(f"tasks/bar/task.toml: {expected}")
+
+
+def test_fields_that_harbor_ignores_are_named_once_for_all_tasks(
+    single: MakeTask, stepped: MakeTask
+) -> None:
+    """Public tasks with steps have ``dependencies`` and ``inherit_prior_session``."""
+    path, other = stepped(), single({"task.toml": TOML + "\n[zebra]\nstripes = 1\n"})
+    toml = (path / "task.toml").read_text()
+    public = 'name = "two"\ndependencies = ["one"]\ninherit_prior_session = true'
+    (path / "task.toml").write_text(
+        toml.replace('name = "one"', 'name = "one"\ndependencies = []').replace(
+            'name = "two"', public
+        )
+    )
+    with pytest.warns(DepthkitWarning) as caught:
+        loaded = load_tasks([path, other])
+    assert [str(each.message) for each in caught] == [
+        "task.toml of bar and 1 more: Harbor does not know [[steps]] dependencies, [[steps]] "
+        "inherit_prior_session, zebra and ignores them."
+    ]
+    assert loaded[0].ignored == ("[[steps]] dependencies", "[[steps]] inherit_prior_session")
+    assert load_tasks([single({"task.toml": TOML})])[0].ignored == ()
 
 
 @pytest.mark.parametrize(

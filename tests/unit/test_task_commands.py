@@ -30,6 +30,16 @@ def task(tmp_path: Path) -> Path:
     return task
 
 
+def test_an_ignored_field_is_said_in_one_line_beside_the_output(task: Path) -> None:
+    toml = (task / "task.toml").read_text()
+    (task / "task.toml").write_text(toml + "dependencies = []\n")
+    result = run("work", task, "--json")
+    assert (result.exit_code, len(json.loads(result.stdout))) == (0, 1)
+    assert result.stderr == (
+        "task.toml of [red]two: Harbor does not know [[steps]] dependencies and ignores it.\n"
+    )
+
+
 def test_work_prints_a_segment_and_in_all_for_scripts(task: Path) -> None:
     result = run("work", task, "--json")
     assert result.exit_code == 0
@@ -122,3 +132,30 @@ def test_the_help_of_calibrate_says_what_the_families_are_for() -> None:
     assert "must merge commands into fewer turns" in text
     for family in ("parallel:", "static-chain:", "control:"):
         assert family in text
+
+
+def test_a_path_or_name_that_cannot_be_is_one_line(tmp_path: Path, task: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "corpus.toml").write_text('name = "x"\nprotocol = 3\n')
+    (trial := tmp_path / "job" / "trial").mkdir(parents=True)
+    (trial / "result.json").write_text('{"task_name": "x"}')
+    calls: list[tuple[tuple[str | Path, ...], str]] = [
+        (("calibrate", "-o", file), f"{file}: File exists."),
+        (("free", task, "--model", "scripted-merge", "--corpus", file / "x"), f"{file}"),
+        (("ingest", tmp_path / "job", "--corpus", "/dev/null/foo"), "/dev/null"),
+        (("export", "demo", "--reference", file), f"{file}: File exists."),
+        (("work", "a" * 300), f"{'a' * 300}: File name too long."),
+        (
+            ("calibrate", "-o", tmp_path / "out", f"parallel-10-s{'1' * 5000}"),
+            "parallel-10-s111",
+        ),
+        (("estimates", broken), f"{broken}/corpus.toml: protocol must be a table"),
+    ]
+    for arguments, expected in calls:
+        result = run(*arguments)
+        assert result.exit_code == 2, (arguments, result.exception)
+        (line,) = result.stderr.strip().splitlines()
+        assert line.startswith(expected)

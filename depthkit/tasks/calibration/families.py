@@ -46,7 +46,7 @@ MAX_STEPS = 99
 DEFAULT_NAMES = ("parallel-10-s1", "static-chain-10-s1", "control-6-s1")
 """The sizes of Appendix B."""
 
-_NAME = re.compile(r"(parallel|static-chain|control)-([1-9]\d*)-s(\d+)")
+_NAME = re.compile(r"(parallel|static-chain|control)-([1-9]\d{0,17})-s(\d{1,18})")
 
 Files = dict[str, str | bytes]
 """Contents of a task directory by relative path."""
@@ -66,8 +66,9 @@ def parse_name(name: str) -> tuple[str, int, int]:
     match = _NAME.fullmatch(name)
     if match is None:
         raise DepthkitError(
-            f"{printable(name)}: is no name of a calibration task; it must be a family "
-            f"({', '.join(FAMILIES)}), a number of steps and a seed, such as control-6-s1."
+            f"{printable(name[:200])}: is no name of a calibration task; it must be a family "
+            f"({', '.join(FAMILIES)}), a number of steps and a seed (of at most 18 digits), such "
+            "as control-6-s1."
         )
     return match[1], int(match[2]), int(match[3])
 
