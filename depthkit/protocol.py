@@ -237,6 +237,20 @@ def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
     return next(run for run in ladder.free if run.passed and run.turns == ladder.n)
 
 
+def counted_runs(
+    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
+) -> list[Run]:
+    """The runs of one task that count as evidence: valid, at most two of a kind, in order.
+
+    Args:
+        history: As for :func:`next_runs`.
+        models: The model set, in order.
+        caps: Turn caps in increasing order.
+    """
+    slots = _counted(history, models, caps, None)
+    return [run for runs in slots.values() for run in runs[:RUNS_PER_CAP]]
+
+
 @dataclass
 class _Ladder:
     """How far the runs of one task have come."""

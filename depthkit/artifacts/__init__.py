@@ -5,17 +5,23 @@ what the papers print.
 """
 
 from depthkit.artifacts.artifact import Artifact, Figure, Table, artifact, build, ids
+from depthkit.artifacts.at_cap import at_cap_text
 from depthkit.artifacts.audit import audit_table, audit_text
+from depthkit.artifacts.cost import run_cost_table
 from depthkit.artifacts.depth_work import depth_work_figure
+from depthkit.artifacts.work_measures import work_measures_figure
 
 __all__ = [
     "Artifact",
     "Figure",
     "Table",
     "artifact",
+    "at_cap_text",
     "audit_table",
     "audit_text",
     "build",
     "depth_work_figure",
     "ids",
+    "run_cost_table",
+    "work_measures_figure",
 ]
