@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
-from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, numbers
+from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, numbers, work_notes
 from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.corpus import Corpus
 from depthkit.stats import DepthQuantile, depth_quantile, quantile
@@ -49,7 +49,7 @@ def audit_table(
         frame=frame,
         provenance=chosen.provenance,
         draw=lambda: _table_1(frame),
-        notes=tuple(_notes(frame)),
+        notes=(*_notes(frame), *work_notes(chosen)),
     )
 
 

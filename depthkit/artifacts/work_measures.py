@@ -42,7 +42,7 @@ def work_measures_figure(corpus: Corpus, *, datasets: Sequence[str] | None = Non
             if len(known := work[work["dataset"] == name])
         ],
         columns=["dataset", "measure", "W", "n"],
-    )
+    ).astype({"W": float})
     agreement, notes = _agreement(work)
     without = [name for name in chosen.datasets if name not in set(frame["dataset"])]
     if without:

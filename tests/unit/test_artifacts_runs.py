@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from depthkit.artifacts import at_cap_text, figures, run_cost_table, work_measures_figure
+from depthkit.artifacts import (
+    at_cap_text,
+    audit_table,
+    figures,
+    run_cost_table,
+    work_measures_figure,
+)
 from depthkit.corpus import Corpus
 from depthkit.model import Group, Run, Segment, Task, Verdict, Work
 
@@ -141,6 +147,28 @@ def test_a_depth_that_is_another_models_or_was_never_run_takes_no_part(tmp_path:
     made = at_cap_text(corpus_of(tmp_path, [other, unrun], runs))
     assert made.parts["tasks"].empty
     assert "There is no task that the first model passes" in " ".join(made.notes)
+
+
+def test_without_reference_solutions_work_is_what_a_run_sends(tmp_path: Path):
+    capped, counted, unsolved = (task("TMax", name) for name in ("capped", "counted", "unsolved"))
+    runs = free(capped, (6, 6), command_lines=20)
+    runs.append(run(capped, 1, 1, verdict="failed", command_lines=90))
+    runs.append(run(capped, 1, 2, command_lines=30))
+    # passed in one turn without a cap, so the cap of 1 counts as passed
+    runs += free(counted, (4, 1), command_lines=40)
+    runs += free(unsolved, (6, 6), "ff", command_lines=50)
+    mixed = [task("A", "with", *works(7)), task("A", "without")]
+    for each in mixed:
+        runs += free(each, (1, 1), command_lines=60)
+    corpus = corpus_of(tmp_path, [capped, counted, unsolved, *mixed], runs)
+    rows = corpus.estimates().set_index("task_id")
+    known = rows.loc[["capped", "counted", "with"]]
+    assert known["work_lines"].tolist() == [30, 40, 7]
+    assert known["work_from"].tolist() == ["run", "run", "solution"]
+    assert rows.loc[["unsolved", "without"], "work_lines"].isna().all()
+    table = audit_table(corpus)
+    assert table.frame.set_index("dataset").loc["TMax", "W"] == 35
+    assert any(note.startswith("TMax has no reference solutions") for note in table.notes)
 
 
 # --- Figure 9 ---
