@@ -6,7 +6,16 @@ what the papers print.
 
 from depthkit.artifacts.artifact import Artifact, Figure, Table, artifact, build, ids
 from depthkit.artifacts.audit import audit_table, audit_text
+from depthkit.artifacts.checks import checks_table
 from depthkit.artifacts.depth_work import depth_work_figure
+from depthkit.artifacts.example_task import example_table
+from depthkit.artifacts.merging import merging_figure
+from depthkit.artifacts.model_results import models_table, models_text
+from depthkit.artifacts.originals import originals_figure
+from depthkit.artifacts.our_data import our_data_text, our_tasks_text, task_size_table
+from depthkit.artifacts.run_ends import evaluation_text, run_ends_figure
+from depthkit.artifacts.segments import segments_figure
+from depthkit.artifacts.training import training_figure, training_text
 
 __all__ = [
     "Artifact",
@@ -16,6 +25,20 @@ __all__ = [
     "audit_table",
     "audit_text",
     "build",
+    "checks_table",
     "depth_work_figure",
+    "evaluation_text",
+    "example_table",
     "ids",
+    "merging_figure",
+    "models_table",
+    "models_text",
+    "originals_figure",
+    "our_data_text",
+    "our_tasks_text",
+    "run_ends_figure",
+    "segments_figure",
+    "task_size_table",
+    "training_figure",
+    "training_text",
 ]

@@ -12,6 +12,11 @@ MISSING = "\N{EN DASH}"
 FONTS = ["Source Sans 3", "Segoe UI", "Helvetica Neue", "Arial", "sans-serif"]
 
 
+def formatted(values: pd.Series, form: str) -> list[str]:
+    """Numbers as text, such as ``{:.1f}``; :data:`MISSING` where one is not known."""
+    return [MISSING if pd.isna(value) else form.format(value) for value in values]
+
+
 def plain_table(
     shown: pd.DataFrame,
     table_id: str,
