@@ -18,6 +18,7 @@ from depthkit.artifacts.samples import (
     CURATED,
     EVALUATED,
     OURS,
+    POOLED,
     Study,
     correlate,
     study,
@@ -70,8 +71,8 @@ def difficulty_figure(
             "Depth against difficulty. Left: rank partial correlation of the pass rate with D "
             "controlling for W (filled) and with N controlling for D (open), with 95% intervals; "
             "pass rates are public ones for human-curated tasks and the mean of other models for "
-            "ours, whose D is the first measurement model's. Right: D of the sampled tasks by the "
-            f"rating of their authors; numbers are task counts. {CAPTION}"
+            "ours, whose D is the first measurement model's; both are pooled last. Right: D "
+            f"of the sampled tasks by the rating of their authors; numbers are task counts. {CAPTION}"
         ),
         frame=frame,
         parts={"ratings": ratings, "rating_depths": depths},
@@ -142,10 +143,15 @@ def _draw_figure_4(
     marks, names = [], []
     for row in frame[frame["n"] > 0].to_dict("records"):
         filled = row["x"] == "D"
-        names.append(f"{row['sample']}: {row['x']} given {row['given']} ({row['n']})")
+        names.append(f"{short(row['sample'])}: {row['x']} given {row['given']} ({row['n']})")
         marks.append(mark(row, len(names) - 1, filled=filled))
     left = shapes.forest(marks, names, backend, xlabel="rank partial correlation with pass rate")
     return hv.Layout([left, depth_grid(depths, "rating", about.chosen.caps, backend)])
+
+
+def short(sample: str) -> str:
+    """How a sample is called beside a row of a figure."""
+    return "pooled" if sample == POOLED else sample
 
 
 def mark(row: dict[Any, Any], place: int, *, filled: bool, shift: float = 0.0) -> shapes.Mark:
@@ -250,7 +256,7 @@ def quadrant_rows(
             "high": part.interval.high if part.interval else float("nan"),
             "n": part.n,
             "W_split": found.work_split,
-            "p": float("nan") if found.p_value is None else found.p_value,
+            "p": found.p_value if name == "both" and found.p_value is not None else float("nan"),
         }
         for name, part in (
             ("both", found.both),

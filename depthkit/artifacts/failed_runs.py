@@ -10,7 +10,7 @@ import pandas as pd
 from depthkit.artifacts import figures, shapes
 from depthkit.artifacts.artifact import Figure, artifact
 from depthkit.artifacts.datasets import GROUPS
-from depthkit.artifacts.difficulty import depth_grid, main_depth, mark
+from depthkit.artifacts.difficulty import depth_grid, main_depth, mark, short
 from depthkit.artifacts.samples import (
     CAPTION,
     CORRELATION,
@@ -69,7 +69,8 @@ def failed_runs_figure(
         title=(
             "Robustness of D to failed runs: over all solved tasks (filled) and over those with "
             "R = 1 (open), whose two runs without a cap both pass, with the number of tasks. "
-            "Left: rank partial correlation of the pass rate with D controlling for W. Right: "
+            "Left: rank partial correlation of the pass rate with D controlling for W; "
+            "human-curated tasks and ours are pooled last. Right: "
             f"distribution of D; numbers are task counts. {CAPTION}"
         ),
         frame=frame,
@@ -120,7 +121,7 @@ def _draw(
 
     marks, names = [], []
     for row in frame[frame["n"] > 0].to_dict("records"):
-        names.append(f"{row['sample']}, {row['runs']} ({row['n']})")
+        names.append(f"{short(row['sample'])}, {row['runs']} ({row['n']})")
         marks.append(mark(row, len(names) - 1, filled=row["runs"] == ALL))
     left = shapes.forest(marks, names, backend, xlabel="rank partial correlation with pass rate")
     totals = distribution.groupby(["group", "runs"])["tasks"].transform("sum")

@@ -153,6 +153,9 @@ def _draw(frame: pd.DataFrame, rhos: pd.DataFrame, backend: figures.Backend) -> 
                 backend,
                 xlabel=f"{name}{said}",
                 ylabel="" if panels else "mean pass rate",
+                xrotation=45,
+                # in print one axis serves all panels; on a page they may wrap
+                **({"yaxis": None} if panels and backend == "matplotlib" else {}),
             )
         )
     return hv.Layout(panels or [figures.panel(hv.Overlay([]), backend)])

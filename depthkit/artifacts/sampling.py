@@ -219,11 +219,11 @@ def _reweighted(name: str, tasks: pd.DataFrame) -> tuple[dict[str, float], list[
         notes.append(f"{name}: {unlabelled} sampled tasks have no label.")
     labelled = tasks.dropna(subset=["label"])
     original = labelled["label"].value_counts()
+    if len(original) < 2:
+        return {}, [*notes, f"{name}: all tasks have one label, so nothing is reweighted."]
     if tasks["sampled"].all():
         said = "the corpus holds no task beyond the sample, so original proportions are not known."
         return {}, [*notes, f"{name}: {said}"]
-    if len(original) < 2:
-        return {}, [*notes, f"{name}: all tasks have one label, so nothing is reweighted."]
     sample = set(labelled.loc[labelled["sampled"], "label"])
     values = {"coverage": float(original[original.index.isin(sample)].sum() / original.sum())}
     solved = labelled[labelled["solved"]].dropna(subset=["D"])

@@ -11,7 +11,7 @@ import pandas as pd
 
 from depthkit.artifacts import figures, shapes
 from depthkit.artifacts.artifact import Figure, artifact
-from depthkit.artifacts.difficulty import mark, quadrant_rows
+from depthkit.artifacts.difficulty import mark, quadrant_rows, short
 from depthkit.artifacts.samples import (
     CAPTION,
     CORRELATION,
@@ -202,7 +202,8 @@ def model_set_figure(
         title=(
             "Tests of depth against difficulty, with D from all measurement models (filled) and "
             "from the first alone (open), with the number of tasks. Pass rates of ours leave out "
-            f"the models that measure depth. {CAPTION}"
+            "the models that measure depth; human-curated tasks and ours are pooled last. "
+            f"{CAPTION}"
         ),
         frame=frame,
         parts={
@@ -243,7 +244,7 @@ def _draw_tests(frame: pd.DataFrame, backend: figures.Backend) -> Any:
     marks, names = [], []
     for place, (key, rows) in enumerate(frame.groupby(keys, sort=False)):
         sample, outcome, x, given = key
-        names.append(f"{sample}: {outcome} and {x} given {given} ({rows['n'].max()})")
+        names.append(f"{short(str(sample))}: {outcome} and {x} given {given} ({rows['n'].max()})")
         for row in rows.to_dict("records"):
             both = row["D_from"] == "both"
             marks.append(mark(row, place, filled=both, shift=0.16 if both else -0.16))

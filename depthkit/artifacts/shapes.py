@@ -32,6 +32,14 @@ def colour(sample: str) -> str:
     return SLATE if sample.startswith("human-curated") else styles([sample])[sample].colour
 
 
+def ink(fill: str) -> str:
+    """The same hue, dark enough for a thin line on white."""
+    parts = [int(fill[start : start + 2], 16) for start in (1, 3, 5)]
+    lightness = (0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]) / 255
+    scale = min(1.0, 0.62 / max(lightness, 0.01))
+    return "#" + "".join(f"{round(part * scale):02X}" for part in parts)
+
+
 def forest(
     marks: Sequence[Mark],
     names: Sequence[str],
@@ -55,17 +63,17 @@ def forest(
     shown = figures.rules(0.0, None, backend) if zero else hv.Overlay([])
     known = [mark for mark in marks if not pd.isna(mark.value)]
     for mark in known:
-        y = _place(mark.row, names) + mark.shift
+        y, edge = _place(mark.row, names) + mark.shift, ink(mark.colour)
         if not pd.isna(mark.low):
             line = hv.Segments([(mark.low, y, mark.high, y)])
             width = {"linewidth": 1.1} if mpl else {"line_width": 2}
-            shown *= line.opts(backend=backend, color=mark.colour, **width)
+            shown *= line.opts(backend=backend, color=edge, **width)
         point = hv.Points([(mark.value, y, mark.said)], vdims=["said"])
         face = mark.colour if mark.filled else "#FFFFFF"
         if mpl:
-            look: dict[str, Any] = {"s": 18, "edgecolors": mark.colour, "linewidth": 1.0}
+            look: dict[str, Any] = {"s": 18, "edgecolors": edge, "linewidth": 1.0}
         else:
-            look = {"size": 9, "line_color": mark.colour, "line_width": 2, "tools": ["hover"]}
+            look = {"size": 9, "line_color": edge, "line_width": 2, "tools": ["hover"]}
             look["hover_tooltips"] = [("", "@said")]
         shown *= point.opts(backend=backend, color=face, **look)
     edges = [v for m in known for v in (m.value, m.low, m.high) if not pd.isna(v)] or [1.0]
@@ -110,7 +118,7 @@ def grid(
             continue
         x, y = float(columns.index(cell["column"])), _place(rows.index(cell["row"]), rows)
         boxes.append((x - 0.47, y - 0.42, x + 0.47, y + 0.42, _shade(cell["share"])))
-        (light if cell["share"] > 0.45 else dark).append((x, y, f"{cell['tasks']:d}"))
+        (light if cell["share"] > 0.55 else dark).append((x, y, f"{cell['tasks']:d}"))
     if not boxes:
         shown = hv.Overlay([])
     else:
