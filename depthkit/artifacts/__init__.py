@@ -5,8 +5,10 @@ what the papers print.
 """
 
 from depthkit.artifacts.artifact import Artifact, Figure, Table, artifact, build, ids
+from depthkit.artifacts.at_cap import at_cap_text
 from depthkit.artifacts.audit import audit_table, audit_text
 from depthkit.artifacts.checks import checks_table
+from depthkit.artifacts.cost import run_cost_table
 from depthkit.artifacts.depth_work import depth_work_figure
 from depthkit.artifacts.difficulty import difficulty_figure, difficulty_text
 from depthkit.artifacts.example_task import example_table
@@ -21,12 +23,14 @@ from depthkit.artifacts.sampling import reweighting_table, sampling_table
 from depthkit.artifacts.second_model import model_set_figure, second_model_figure
 from depthkit.artifacts.segments import segments_figure
 from depthkit.artifacts.training import training_figure, training_text
+from depthkit.artifacts.work_measures import work_measures_figure
 
 __all__ = [
     "Artifact",
     "Figure",
     "Table",
     "artifact",
+    "at_cap_text",
     "audit_table",
     "audit_text",
     "build",
@@ -47,6 +51,7 @@ __all__ = [
     "our_data_text",
     "our_tasks_text",
     "reweighting_table",
+    "run_cost_table",
     "run_ends_figure",
     "sampling_table",
     "second_model_figure",
@@ -54,4 +59,5 @@ __all__ = [
     "task_size_table",
     "training_figure",
     "training_text",
+    "work_measures_figure",
 ]
