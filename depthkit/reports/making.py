@@ -161,7 +161,7 @@ def _run(report: Report, made: Path, scratch: Path) -> Any:
             sys.executable,
             "-m",
             "ipykernel_launcher",
-            "--log-level=ERROR",
+            "--log-level=CRITICAL",
             "-f",
             "{connection_file}",
         ],
