@@ -104,7 +104,7 @@ def test_bars_are_as_high_as_the_mean_pass_rates(tmp_path: Path, backend: figure
 
 
 def test_labels_groups_and_sources_are_text_and_never_markup(tmp_path: Path):
-    hostile = '<img src=x onerror="document.title=1"> $\\frac{ 3'
+    hostile = '<img src=x onerror="document.title=1"> $\\frac{$ 3'
     tasks = [
         Graded(
             name,
