@@ -124,7 +124,7 @@ def test_labels_groups_and_sources_are_text_and_never_markup(tmp_path: Path):
         made = build(f"depth/{artifact_id}", corpus)
         assert "<img src=x" not in made.show()
         assert made.export(tmp_path / "out")
-    assert "&lt;img" in sampling_table(corpus).show()
+    assert "&lt;img" in reweighting_table(corpus).show()
 
 
 # --- Tables 4 and 5 ---
