@@ -9,6 +9,7 @@ import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
 from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited
+from depthkit.artifacts.levels import level
 from depthkit.artifacts.samples import OURS, task_details
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
@@ -189,11 +190,20 @@ def _usual(tasks: pd.DataFrame) -> str | None:
     return next((field for field in fields if tasks[field].notna().any()), None)
 
 
+def _place(label: str) -> tuple[bool, float, str]:
+    """Sorts labels from easiest to hardest; those of unknown order follow by name."""
+    place = level(label)
+    return pd.isna(place), 0 if pd.isna(place) else place, label
+
+
 def _label_rows(name: str, tasks: pd.DataFrame) -> list[dict[str, Any]]:
     labelled = tasks.dropna(subset=["label"])
     sampled = int(labelled["sampled"].sum())
+    whole = not tasks["sampled"].all()  # else the original data set is not known
+    labels = sorted(labelled["label"].unique(), key=_place)
     rows = []
-    for label, found in labelled.groupby("label", sort=True):
+    for label in labels:
+        found = labelled[labelled["label"] == label]
         solved = found[found["solved"]]
         inside = int(found["sampled"].sum())
         rows.append(
@@ -202,8 +212,8 @@ def _label_rows(name: str, tasks: pd.DataFrame) -> list[dict[str, Any]]:
                 "label": label,
                 "sampled": inside,
                 "share": inside / sampled if sampled else float("nan"),
-                "original": len(found),
-                "original_share": len(found) / len(labelled),
+                "original": len(found) if whole else float("nan"),
+                "original_share": len(found) / len(labelled) if whole else float("nan"),
                 "solved": len(solved),
                 "D_le_3": int((solved["D"] <= 3).sum()),
                 "D_ge_5": int((solved["D"] >= 5).sum()),

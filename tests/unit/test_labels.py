@@ -178,6 +178,7 @@ def test_without_the_rest_of_a_data_set_nothing_is_reweighted(tmp_path: Path):
     sample = [task for task in skewed() if task.sampled]
     table = reweighting_table(graded_corpus(tmp_path / "c", sample))
     assert table.frame[["reweighted", "coverage"]].isna().all(axis=None)
+    assert table.parts["labels"]["original_share"].isna().all()
     assert "original proportions are not known" in " ".join(table.notes)
 
 
