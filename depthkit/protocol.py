@@ -238,14 +238,7 @@ def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
 
 
 def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
-    """The valid runs that count: of each attempt on a task the one that started first.
-
-    Args:
-        runs: Of any tasks, models, caps and purposes.
-
-    Returns:
-        Sorted by data set, task, purpose, model, cap and attempt.
-    """
+    """Of each attempt on a task, the valid run that started first; by task, purpose, model, cap."""
     attempts: dict[tuple[str, str, str, str, int, int], Run] = {}
     for run in runs:
         if run.valid:
@@ -262,13 +255,12 @@ def merged_depth(
     """D of a task whose segments were merged into one instruction (Appendix H).
 
     Caps up to the original D are tried from the largest downward, with :data:`RUNS_PER_CAP` runs
-    each, until all runs of a cap fail; D is the smallest cap passed. There are no free runs.
+    each and no free runs, until all runs of a cap fail; D is the smallest cap passed.
 
     Args:
         history: Runs of the merged task; only those with purpose ``merged`` count.
         model: The one that is measured with.
-        original: D of the task before, by the same model; :data:`ABOVE` for above the largest cap,
-            for which all caps are tried.
+        original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
         caps: Turn caps in increasing order.
 
     Returns:
@@ -280,10 +272,8 @@ def merged_depth(
         runs = [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
         if any(run.passed for run in runs):
             lowest = cap
-        elif len(runs) < RUNS_PER_CAP:
-            return None
         else:
-            break
+            return lowest if len(runs) == RUNS_PER_CAP else None
     return lowest
 
 

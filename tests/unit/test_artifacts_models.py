@@ -147,7 +147,9 @@ def test_section_4_5_compares_models_on_the_tasks_they_share(tmp_path: Path):
         run("b", "t3", None, stop="refused"),
     ]
     tasks = [task(f"t{n}") for n in (1, 2, 3)]
-    row = models_text(corpus_of(tmp_path / "c", tasks, runs)).frame.iloc[0]
+    made = models_text(corpus_of(tmp_path / "c", tasks, runs))
+    assert ">2<" in made.show() and ">66.7%<" in made.show()
+    row = made.frame.iloc[0]
     assert row[["tasks_all_models", "passed_by_none"]].tolist() == [2, 1]
     assert row["spread"] == pytest.approx(2 / 3)
     # a: 4/4, 3/4, 2/3 and then 1; b: 3/3, 2/3, 1/2 and then 0

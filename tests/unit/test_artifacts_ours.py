@@ -132,6 +132,7 @@ def generation(task_id: str, cost: float | None) -> Run:
 def test_generation_costs_are_per_accepted_task_and_include_rejected_ones(tmp_path: Path):
     runs = [generation("a", 1.5), generation("b", 0.5), generation("gone", 1.0)]
     made = our_tasks_text(corpus_of(tmp_path / "c", [task("a"), task("b")], runs))
+    assert ">3<" in made.show() and ">$1.50<" in made.show()
     row = made.parts["generation"].iloc[0]
     assert (row["seeds"], row["accepted"]) == (3, 2)
     assert row["accepted_share"] == pytest.approx(2 / 3)
