@@ -243,9 +243,7 @@ def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
     for run in runs:
         if run.valid:
             key = (run.dataset, run.task_id, run.purpose, run.model, run.cap or 0, run.attempt)
-            other = attempts.get(key)
-            if other is None or _age(run) < _age(other):
-                attempts[key] = run
+            attempts[key] = min(attempts.get(key, run), run, key=_age)
     return [attempts[key] for key in sorted(attempts)]
 
 
@@ -255,16 +253,14 @@ def merged_depth(
     """D of a task whose segments were merged into one instruction (Appendix H).
 
     Caps up to the original D are tried from the largest downward, with :data:`RUNS_PER_CAP` runs
-    each and no free runs, until all runs of a cap fail; D is the smallest cap passed.
+    each and no free runs, until all runs of a cap fail; D is the smallest cap passed, :data:`ABOVE`
+    if the largest of these fails, and ``None`` while runs are missing.
 
     Args:
         history: Runs of the merged task; only those with purpose ``merged`` count.
         model: The one that is measured with.
         original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
         caps: Turn caps in increasing order.
-
-    Returns:
-        :data:`ABOVE` if the largest of these caps fails; ``None`` while runs are missing.
     """
     counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
     lowest = ABOVE
