@@ -59,7 +59,5 @@ __all__ = [
     "task_size_table",
     "training_figure",
     "training_text",
-    "sampling_table",
-    "second_model_figure",
     "work_measures_figure",
 ]

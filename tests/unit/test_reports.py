@@ -382,6 +382,17 @@ def test_the_index_links_pages_figures_and_tables_that_are_there(audit: Path):
     assert re.search(r"Made \d{4}-\d\d-\d\d \d\d:\d\d UTC", index)
 
 
+@pytest.mark.slow
+def test_every_report_is_made_from_the_demo_corpus_which_lacks_much(tmp_path: Path):
+    reports = load_reports(ROOT, corpus="demo")
+    for outcome in make_reports(reports, tmp_path):
+        assert outcome.state == "built", outcome.error
+        path = tmp_path / outcome.name / "index.html"
+        assert path.stat().st_size < 5_000_000
+        assert not page.outside_addresses(path.read_text())
+    assert (tmp_path / "index.html").stat().st_size < 5_000_000
+
+
 @pytest.mark.parametrize(
     "html",
     [
