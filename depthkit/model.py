@@ -159,12 +159,16 @@ class Run(Record):
     input_tokens: int | None = Field(default=None, ge=0)
     cached_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
+    command_lines: int | None = Field(default=None, ge=0)
+    """Non-blank lines of all commands sent, file content included (Appendix D)."""
     cost_usd: float | None = Field(default=None, ge=0)
     """``None`` when unknown, never zero for want of a price."""
     started: datetime | None = None
     harness_digest: str | None = None
     task_digest: str | None = None
     image_digest: str | None = None
+    training_samples: int | None = Field(default=None, ge=0)
+    """Samples for fine-tuning that were built from this run (Section 4.6, Appendix J)."""
     detail: str | None = None
     """One line on why there is no result, or on what is doubtful."""
     provenance: Provenance

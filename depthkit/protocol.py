@@ -237,6 +237,72 @@ def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
     return next(run for run in ladder.free if run.passed and run.turns == ladder.n)
 
 
+def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
+    """Of each attempt on a task, the valid run that started first; by task, purpose, model, cap."""
+    attempts: dict[tuple[str, str, str, str, int, int], Run] = {}
+    for run in runs:
+        if run.valid:
+            key = (run.dataset, run.task_id, run.purpose, run.model, run.cap or 0, run.attempt)
+            attempts[key] = min(attempts.get(key, run), run, key=_age)
+    return [attempts[key] for key in sorted(attempts)]
+
+
+def merged_depth(
+    history: Iterable[Run], model: str, *, original: int, caps: Sequence[int] = CAPS
+) -> int | None:
+    """D of a task whose segments were merged into one instruction (Appendix H).
+
+    Caps up to the original D are tried from the largest downward, with :data:`RUNS_PER_CAP` runs
+    each and no free runs, until all runs of a cap fail; D is the smallest cap passed, :data:`ABOVE`
+    if the largest of these fails, and ``None`` while runs are missing.
+
+    Args:
+        history: Runs of the merged task; only those with purpose ``merged`` count.
+        model: The one that is measured with.
+        original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
+        caps: Turn caps in increasing order.
+    """
+    counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
+    lowest = ABOVE
+    for cap in reversed([cap for cap in caps if cap <= original]):
+        runs = [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
+        if any(run.passed for run in runs):
+            lowest = cap
+        else:
+            return lowest if len(runs) == RUNS_PER_CAP else None
+    return lowest
+
+
+def run_of_d(
+    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
+) -> Run | None:
+    """The first model's passing run at the smallest cap it passes.
+
+    Where that cap counts as passed without being run, the free run that gives N. ``None`` where
+    the model has no estimate.
+    """
+    history = list(history)
+    ladder = _climb(history, models, caps)
+    lowest = ladder.d_by_model[models[0]]
+    runs = counted_runs(history, models[:1], caps=caps)
+    at_cap = (run for run in runs if run.passed and run.cap == lowest)
+    return None if lowest is None else next(at_cap, None) or run_of_n(history, models)
+
+
+def counted_runs(
+    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
+) -> list[Run]:
+    """The runs of one task that count as evidence: valid, at most two of a kind, in order.
+
+    Args:
+        history: As for :func:`next_runs`.
+        models: The model set, in order.
+        caps: Turn caps in increasing order.
+    """
+    slots = _counted(history, models, caps, None)
+    return [run for runs in slots.values() for run in runs[:RUNS_PER_CAP]]
+
+
 @dataclass
 class _Ladder:
     """How far the runs of one task have come."""
@@ -329,7 +395,7 @@ def _counted(
     task: tuple[str, str] | None,
 ) -> dict[tuple[str, int | None], list[Run]]:
     """Valid runs that may count, by model and cap (``None``: free), one an attempt, in order."""
-    slots: dict[tuple[str, int | None], dict[int, Run]] = {}
+    counting = []
     for run in history:
         if task is None:
             task = (run.dataset, run.task_id)
@@ -337,12 +403,12 @@ def _counted(
             raise ValueError(f"run {run.run_id} is of {run.dataset}/{run.task_id}, not {task}")
         free = run.purpose == "free" and run.cap is None and run.model == models[0]
         ladder = run.purpose == "ladder" and run.cap in caps and run.model in models
-        if run.valid and (free or ladder):
-            attempts = slots.setdefault((run.model, run.cap), {})
-            other = attempts.get(run.attempt)
-            if other is None or _age(run) < _age(other):
-                attempts[run.attempt] = run
-    return {key: [runs[a] for a in sorted(runs)] for key, runs in slots.items()}
+        if free or ladder:
+            counting.append(run)
+    slots: dict[tuple[str, int | None], list[Run]] = {}
+    for run in first_of_attempts(counting):
+        slots.setdefault((run.model, run.cap), []).append(run)
+    return slots
 
 
 def _age(run: Run) -> tuple[bool, datetime, str]:

@@ -148,7 +148,7 @@ def audited(
         frame = frame[frame["dataset"].isin(names)]
     frame = frame.assign(
         group=frame["group"].astype(object).where(frame["group"].notna(), None),
-        D=_on_scale(frame["D"].where(frame["final"].astype(bool)), scale),
+        D=on_scale(frame["D"].where(frame["final"].astype(bool)), scale),
     ).reset_index(drop=True)
     # The group of a data set is that of its tasks; mixed ones are ordered by the first.
     groups: dict[Any, Any] = frame.groupby("dataset", sort=False)["group"].first().to_dict()
@@ -161,12 +161,23 @@ def audited(
     )
 
 
+def work_notes(chosen: Audited) -> list[str]:
+    """Which data sets' W does not come from reference solutions."""
+    of_runs = set(chosen.tasks.loc[chosen.tasks["work_from"] == "run", "dataset"])
+    return [
+        f"{name} has no reference solutions; its W counts the lines of the commands that the first "
+        "model sends in its passing run at the smallest cap it passes."
+        for name in chosen.datasets
+        if name in of_runs
+    ]
+
+
 def numbers(column: pd.Series) -> pd.Series:
     """As floats, ``nan`` where unknown."""
     return pd.to_numeric(column).astype("Float64").astype(float)
 
 
-def _on_scale(depths: pd.Series, caps: tuple[int, ...]) -> pd.Series:
+def on_scale(depths: pd.Series, caps: tuple[int, ...]) -> pd.Series:
     """D read on a coarser scale: the smallest cap not below it, else 99."""
     return numbers(depths).map(
         lambda depth: next((cap for cap in caps if cap >= depth), ABOVE), na_action="ignore"

@@ -220,7 +220,10 @@ def _without_free(schedule: Schedule) -> int:
     """Tasks whose capped runs wait for free runs that this schedule does not start."""
     if schedule.scope != "ladder":
         return 0
-    due = [pending(schedule.history[key], list(schedule.models), "both", caps=schedule.corpus.caps) for key in schedule.tasks]
+    due = [
+        pending(schedule.history[key], list(schedule.models), "both", caps=schedule.corpus.caps)
+        for key in schedule.tasks
+    ]
     return sum(any(planned.purpose == "free" for planned in each) for each in due)
 
 

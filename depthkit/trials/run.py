@@ -232,6 +232,7 @@ def _record(
         input_tokens=tokens[0],
         cached_tokens=tokens[1],
         output_tokens=tokens[2],
+        command_lines=facts.get("command_lines"),
         cost_usd=facts.get("cost_usd"),
         started=result.started_at,
         harness_digest=harness_digest(),
