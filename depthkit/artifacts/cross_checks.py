@@ -82,10 +82,10 @@ def _table(frame: pd.DataFrame) -> Any:
     shown = pd.DataFrame(
         {
             "Relation": frame["about"],
+            "Holds": frame["holds"].map({True: "yes", False: "no"}),
             "Left": frame["left"],
             "": frame["relation"],
             "Right": frame["right"],
-            "Holds": frame["holds"].map({True: "yes", False: "no"}),
             "Note": frame["note"].fillna(""),
         }
     )
