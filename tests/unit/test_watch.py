@@ -10,8 +10,8 @@ from depthkit.trials.snapshot import is_idle
 from depthkit.trials.watch import VERDICTS_FILE, Watch, doubt, suspicion
 
 TERMINAL = {
-    "10": ("1", "/sbin/docker-init -- sh -c sleep infinity"),
-    "11": ("10", "sh -c sleep infinity"),
+    "10": ("1", "/sbin/docker-init -- sh -c trap '' TERM; exec sleep infinity"),
+    "11": ("10", "sh -c trap '' TERM; exec sleep infinity"),
     "12": ("11", "sleep infinity"),
     "20": ("10", "tmux new-session -x 160 -y 40 -d -s terminus-2 bash --login"),
     "21": ("20", "bash --login"),
