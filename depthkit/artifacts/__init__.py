@@ -7,6 +7,11 @@ what the papers print.
 from depthkit.artifacts.artifact import Artifact, Figure, Table, artifact, build, ids
 from depthkit.artifacts.audit import audit_table, audit_text
 from depthkit.artifacts.depth_work import depth_work_figure
+from depthkit.artifacts.difficulty import difficulty_figure, difficulty_text
+from depthkit.artifacts.failed_runs import failed_runs_figure
+from depthkit.artifacts.labels import labels_figure
+from depthkit.artifacts.sampling import reweighting_table, sampling_table
+from depthkit.artifacts.second_model import model_set_figure, second_model_figure
 
 __all__ = [
     "Artifact",
@@ -17,5 +22,13 @@ __all__ = [
     "audit_text",
     "build",
     "depth_work_figure",
+    "difficulty_figure",
+    "difficulty_text",
+    "failed_runs_figure",
     "ids",
+    "labels_figure",
+    "model_set_figure",
+    "reweighting_table",
+    "sampling_table",
+    "second_model_figure",
 ]

@@ -148,7 +148,7 @@ def audited(
         frame = frame[frame["dataset"].isin(names)]
     frame = frame.assign(
         group=frame["group"].astype(object).where(frame["group"].notna(), None),
-        D=_on_scale(frame["D"].where(frame["final"].astype(bool)), scale),
+        D=on_scale(frame["D"].where(frame["final"].astype(bool)), scale),
     ).reset_index(drop=True)
     # The group of a data set is that of its tasks; mixed ones are ordered by the first.
     groups: dict[Any, Any] = frame.groupby("dataset", sort=False)["group"].first().to_dict()
@@ -166,7 +166,7 @@ def numbers(column: pd.Series) -> pd.Series:
     return pd.to_numeric(column).astype("Float64").astype(float)
 
 
-def _on_scale(depths: pd.Series, caps: tuple[int, ...]) -> pd.Series:
+def on_scale(depths: pd.Series, caps: tuple[int, ...]) -> pd.Series:
     """D read on a coarser scale: the smallest cap not below it, else 99."""
     return numbers(depths).map(
         lambda depth: next((cap for cap in caps if cap >= depth), ABOVE), na_action="ignore"
