@@ -159,6 +159,8 @@ class Run(Record):
     input_tokens: int | None = Field(default=None, ge=0)
     cached_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
+    command_lines: int | None = Field(default=None, ge=0)
+    """Non-blank lines of all commands sent, file content included (Appendix D)."""
     cost_usd: float | None = Field(default=None, ge=0)
     """``None`` when unknown, never zero for want of a price."""
     started: datetime | None = None

@@ -16,7 +16,7 @@ from typing import Any, Concatenate
 
 import pandas as pd
 
-from depthkit.artifacts import figures, page
+from depthkit.artifacts import figures, latex, page
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 
@@ -53,7 +53,7 @@ class Artifact:
     @property
     def slug(self) -> str:
         """The id as a file name."""
-        return re.sub(r"[^a-z0-9]+", "-", self.id)
+        return re.sub(r"[^a-z0-9]+", "-", self.id.casefold())
 
     @property
     def view(self) -> Any:
@@ -139,12 +139,18 @@ class Table(Artifact):
         return self.html()
 
     def export(self, directory: Path) -> list[Path]:
-        """CSV of the numbers, and the table as an HTML page."""
+        """CSV of the numbers, and the table as an HTML page and in LaTeX."""
         files = super().export(directory)
-        files.append(directory / f"{self.slug}.html")
+        files += [directory / f"{self.slug}.html", directory / f"{self.slug}.tex"]
         title = f"{self.section}. {self.title.partition('. ')[0]}"
-        files[-1].write_text(page.document(title, self.html()))
+        files[-2].write_text(page.document(title, self.html()), "utf-8")
+        files[-1].write_text(self.latex(), "utf-8")
         return files
+
+    def latex(self) -> str:
+        """The table with caption, notes and provenance, as a float for the papers' text width."""
+        below = [*self.notes, self.provenance]
+        return latex.table(self.view.as_latex(), self.title, self.slug, below)
 
 
 @dataclass(frozen=True)
@@ -153,9 +159,11 @@ class Figure(Artifact):
 
     Attributes:
         widths: Of the panels, relative to each other.
+        size: In print, width and height in inches.
     """
 
     widths: tuple[float, ...] = (1,)
+    size: tuple[float, float] = (figures.TEXT_WIDTH, figures.HEIGHT)
 
     @property
     def view(self) -> Any:
@@ -174,17 +182,17 @@ class Figure(Artifact):
         return f'<img alt="{label}" src="data:image/svg+xml;base64,{image}">'
 
     def export(self, directory: Path) -> list[Path]:
-        """CSV of the numbers, and the figure as SVG and PDF (drawn by Matplotlib)."""
+        """CSV of the numbers, and the figure as SVG, PDF and PNG (drawn by Matplotlib)."""
         files = super().export(directory)
         figures.load_backends()
         layout = self.draw("matplotlib")
-        return files + figures.export_vector(layout, directory / self.slug, self.widths)
+        return files + figures.export(layout, directory / self.slug, self.widths, self.size)
 
 
 def file_label(name: str) -> str:
     """What a link to an exported file says: ``SVG``, or ``CSV (percentiles)`` of a part."""
     stem, _, suffix = name.rpartition(".")
-    part = re.search(r"\d-([a-z_]+)$", stem)  # ids end in a number
+    part = re.search(r"(?:-\d+|-section-[a-z0-9]+(?:-\d+)?)-([a-z_]+)$", stem)
     return f"{suffix.upper()} ({part[1]})" if part else suffix.upper()
 
 

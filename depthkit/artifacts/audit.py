@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
-from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, numbers
-from depthkit.artifacts.tables import MISSING, plain_table
+from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, numbers, work_notes
+from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.corpus import Corpus
 from depthkit.stats import DepthQuantile, depth_quantile, quantile
 
@@ -49,7 +49,7 @@ def audit_table(
         frame=frame,
         provenance=chosen.provenance,
         draw=lambda: _table_1(frame),
-        notes=tuple(_notes(frame)),
+        notes=(*_notes(frame), *work_notes(chosen)),
     )
 
 
@@ -143,25 +143,21 @@ def _table_1(frame: pd.DataFrame) -> Any:
             "Dataset": frame["dataset"],
             "Sampled": frame["sampled"].map("{:d}".format),
             "Solved": frame["solved"].map("{:d}".format),
-            "Reported": _text(frame["reported"], "{:g}"),
-            "D ≤ 3": _text(frame["D_le_3"], "{:.0%}"),
-            "D ≥ 5": _text(frame["D_ge_5"], "{:.0%}"),
+            "Reported": formatted(frame["reported"], "{:g}"),
+            "D ≤ 3": formatted(frame["D_le_3"], "{:.0%}"),
+            "D ≥ 5": formatted(frame["D_ge_5"], "{:.0%}"),
             "D": [
                 str(DepthQuantile(value, above))
                 for value, above in zip(frame["D"], frame["D_above"], strict=True)
             ],
-            "N": _text(frame["N"], "{:g}"),
-            "W": _text(frame["W"], "{:g}"),
-            "N̄": _text(frame["N_mean"], "{:.1f}"),
-            "Minutes": _text(frame["minutes"], "{:.1f}"),
-            "Tokens": _text(frame["tokens_k"], "{:.1f}"),
+            "N": formatted(frame["N"], "{:g}"),
+            "W": formatted(frame["W"], "{:g}"),
+            "N̄": formatted(frame["N_mean"], "{:.1f}"),
+            "Minutes": formatted(frame["minutes"], "{:.1f}"),
+            "Tokens": formatted(frame["tokens_k"], "{:.1f}"),
         }
     )
     return plain_table(shown, "depth-table-1", groups="group", rows="Dataset")
-
-
-def _text(values: pd.Series, form: str) -> list[str]:
-    return [MISSING if pd.isna(value) else form.format(value) for value in values]
 
 
 @artifact("depth/section-4.2", section="4.2, text")
@@ -223,7 +219,7 @@ def _pooled_table(frame: pd.DataFrame) -> Any:
             "with D": frame["with_D"].map("{:d}".format),
             "D ≤ 3": _share(frame["D_le_3"], frame["D_le_3_share"]),
             "D ≥ 5": _share(frame["D_ge_5"], frame["D_ge_5_share"]),
-            "W": _text(frame["W"], "{:g}"),
+            "W": formatted(frame["W"], "{:g}"),
             "N 6 to 10": frame["N_6_10"].map("{:d}".format),
             "… D = 1": frame["N_6_10_D_1"].map("{:d}".format),
         }

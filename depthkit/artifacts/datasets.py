@@ -161,6 +161,17 @@ def audited(
     )
 
 
+def work_notes(chosen: Audited) -> list[str]:
+    """Which data sets' W does not come from reference solutions."""
+    of_runs = set(chosen.tasks.loc[chosen.tasks["work_from"] == "run", "dataset"])
+    return [
+        f"{name} has no reference solutions; its W counts the lines of the commands that the first "
+        "model sends in its passing run at the smallest cap it passes."
+        for name in chosen.datasets
+        if name in of_runs
+    ]
+
+
 def numbers(column: pd.Series) -> pd.Series:
     """As floats, ``nan`` where unknown."""
     return pd.to_numeric(column).astype("Float64").astype(float)

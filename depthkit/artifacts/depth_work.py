@@ -10,7 +10,7 @@ import pandas as pd
 
 from depthkit.artifacts import figures
 from depthkit.artifacts.artifact import Figure, artifact
-from depthkit.artifacts.datasets import Audited, audited, numbers
+from depthkit.artifacts.datasets import Audited, audited, numbers, work_notes
 from depthkit.corpus import Corpus
 from depthkit.protocol import ABOVE
 from depthkit.stats import depth_quantile, quantile
@@ -62,9 +62,10 @@ def depth_work_figure(
         provenance=chosen.provenance,
         widths=(1.7, 1, 1.3),
         draw=lambda backend: _draw(chosen, drawn, percentiles, seed, backend),
-        notes=(f"{left_out} solved tasks have no W or no final D and no mark.",)
-        if left_out
-        else (),
+        notes=(
+            *([f"{left_out} solved tasks have no W or no final D and no mark."] * bool(left_out)),
+            *work_notes(chosen),
+        ),
     )
 
 

@@ -25,6 +25,12 @@ Backend = Literal["bokeh", "matplotlib"]
 TEXT_WIDTH = 5.5
 """Width of the papers' text, in inches."""
 
+COLUMN_WIDTH = 2.7
+"""Width of a figure of which two stand side by side, in inches."""
+
+DPI = 300
+"""Of figures as PNG."""
+
 HEIGHT = 2.5
 """Height of a figure in print, in inches."""
 
@@ -165,6 +171,41 @@ def boxes(frame: pd.DataFrame, styles: Mapping[str, Style], backend: Backend) ->
     )
 
 
+def bars(frame: pd.DataFrame, styles: Mapping[str, Style], backend: Backend) -> Any:
+    """Lying bars from 0, each with its value behind it.
+
+    Args:
+        frame: Columns ``dataset``, ``place`` (on the y axis) and ``value``.
+        styles: Look of each data set.
+        backend: For which to draw.
+    """
+    import holoviews as hv
+
+    if frame.empty:
+        return hv.Overlay([])
+    mpl = backend == "matplotlib"
+    edge: dict[str, Any] = (
+        {"edgecolor": DARK, "linewidth": 0.6} if mpl else {"line_color": DARK, "line_width": 1}
+    )
+    rectangles, labels = [], []
+    for row in frame.to_dict("records"):
+        y, value = row["place"], row["value"]
+        rectangles.append((0.0, y - 0.32, value, y + 0.32, styles[row["dataset"]].colour))
+        labels.append((value, y, f" {value:,.0f}"))
+    text: dict[str, Any] = (
+        {"size": 6, "horizontalalignment": "left", "verticalalignment": "center"}
+        if mpl
+        else {"text_font_size": "9pt", "text_align": "left", "text_baseline": "middle"}
+    )
+    text["color" if mpl else "text_color"] = DARK
+    return hv.Overlay(
+        [
+            hv.Rectangles(rectangles, vdims="colour").opts(backend=backend, color="colour", **edge),
+            hv.Labels(labels).opts(backend=backend, **text),
+        ]
+    )
+
+
 def panel(overlay: Any, backend: Backend, *, names: int = 0, **options: Any) -> Any:
     """Finish a panel.
 
@@ -241,16 +282,19 @@ def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
     )
 
 
-def export_vector(layout: Any, stem: Path, widths: Sequence[float]) -> list[Path]:
-    """Draw the panels side by side with Matplotlib, as SVG and PDF of the same bytes each time.
+def export(
+    layout: Any, stem: Path, widths: Sequence[float], size: tuple[float, float]
+) -> list[Path]:
+    """Draw the panels side by side with Matplotlib, as files of the same bytes each time.
 
     Args:
         layout: HoloViews layout for Matplotlib.
         stem: Path without suffix.
         widths: Of the panels, relative to each other.
+        size: Of the figure, width and height in inches.
 
     Returns:
-        The two files.
+        SVG, PDF and PNG.
     """
     import holoviews as hv
     import matplotlib as mpl
@@ -270,7 +314,7 @@ def export_vector(layout: Any, stem: Path, widths: Sequence[float]) -> list[Path
     }
     renderer = hv.Store.renderers["matplotlib"]
     with mpl.rc_context(look):
-        figure = Figure(figsize=(TEXT_WIDTH, HEIGHT), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
         for element, axis in zip(layout, axes, strict=True):
             renderer.get_plot(element, fig=figure, axis=axis)
@@ -283,7 +327,11 @@ def export_vector(layout: Any, stem: Path, widths: Sequence[float]) -> list[Path
             figure.legend(
                 handles, names, loc="outside lower left", ncols=7, frameon=False, fontsize=6
             )
-        files = [stem.with_suffix(".svg"), stem.with_suffix(".pdf")]
-        figure.savefig(files[0], metadata={"Date": None, "Creator": None})
-        figure.savefig(files[1], metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    return files
+        unsigned = {
+            ".svg": {"Date": None, "Creator": None},
+            ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+            ".png": {"Software": None},
+        }
+        for suffix, metadata in unsigned.items():
+            figure.savefig(stem.with_suffix(suffix), metadata=metadata, dpi=DPI)
+    return [stem.with_suffix(suffix) for suffix in unsigned]

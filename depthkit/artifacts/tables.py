@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,11 @@ MISSING = "\N{EN DASH}"
 FONTS = ["Source Sans 3", "Segoe UI", "Helvetica Neue", "Arial", "sans-serif"]
 
 
+def formatted(values: pd.Series, form: str) -> list[str]:
+    """Numbers as text, such as ``{:.1f}``; :data:`MISSING` where one is not known."""
+    return [MISSING if pd.isna(value) else form.format(value) for value in values]
+
+
 def plain_table(
     shown: pd.DataFrame,
     table_id: str,
@@ -19,6 +25,7 @@ def plain_table(
     rows: str,
     groups: str | None = None,
     left: tuple[str, ...] = (),
+    spanners: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Any:
     """A table of text as the papers set them: rules above and below, numbers to the right.
 
@@ -28,6 +35,8 @@ def plain_table(
         rows: Column of row names.
         groups: Column of headings above rows, if there are any.
         left: Columns set to the left because they hold words.
+        spanners: Headings above several columns; what stands in brackets in the name of such a
+            column is not printed.
 
     Returns:
         A ``great_tables.GT``.
@@ -37,6 +46,10 @@ def plain_table(
     words = [rows, *left]
     numbers = [column for column in shown if column not in (*words, groups)]
     table = GT(shown, id=table_id, rowname_col=rows, groupname_col=groups)
+    for heading, columns in (spanners or {}).items():
+        table = table.tab_spanner(heading, list(columns)).cols_label(
+            {column: column.partition(" (")[0] for column in columns}
+        )
     return (
         table.tab_stubhead(rows)
         .cols_align("right", numbers)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Estimate, Run
-from depthkit.protocol import estimate, run_of_n
+from depthkit.protocol import estimate, run_of_d, run_of_n
 
 _SCHEMA = pa.schema(
     [
@@ -30,6 +30,7 @@ _SCHEMA = pa.schema(
         ("work_lines", pa.int64()),
         ("work_tokens", pa.int64()),
         ("work_chars", pa.int64()),
+        ("work_from", pa.string()),
         ("n_run_id", pa.string()),
         ("n_minutes", pa.float64()),
         ("n_context_tokens", pa.int64()),
@@ -55,6 +56,10 @@ def estimates_table(
 ) -> pa.Table:
     """Estimates of all tasks that are known or have been run, in the order of the tasks.
 
+    In a data set that releases no reference solution at all, ``work_lines`` counts the command
+    lines of the first model's passing run at the smallest cap it passes (Appendix D, for TMax);
+    ``work_from`` is then ``run``, else ``solution``, missing where W is.
+
     Args:
         tasks: As ``Corpus.tasks()``.
         runs: All runs; only those with purpose ``free`` or ``ladder`` count.
@@ -79,6 +84,12 @@ def estimates_table(
     }
     keys = list(known) + [key for key in history if key not in known]
     rows = [_row(key, known.get(key, {}), history.get(key, []), models, caps) for key in keys]
+    with_solutions = {row["dataset"] for row in rows if row["work_lines"] is not None}
+    for row in rows:
+        if row["work_lines"] is not None:
+            row["work_from"] = "solution"
+        elif row["dataset"] not in with_solutions and row["run_lines"] is not None:
+            row |= {"work_lines": row["run_lines"], "work_from": "run"}
     columns = [pa.array([row[f.name] for row in rows], type=f.type) for f in _SCHEMA]
     return pa.Table.from_arrays(columns, schema=_SCHEMA)
 
@@ -99,9 +110,9 @@ def _row(
     dataset, task_id = key
     if models:
         found = estimate(runs, models, caps=caps, dataset=dataset, task_id=task_id)
-        of_n = run_of_n(runs, models)
+        of_n, of_d = run_of_n(runs, models), run_of_d(runs, models, caps=caps)
     else:
-        found, of_n = Estimate(dataset=dataset, task_id=task_id), None
+        found, of_n, of_d = Estimate(dataset=dataset, task_id=task_id), None, None
     valid = [run for run in runs if run.valid]
     from_task = {name: task.get(name) for name in _FROM_TASK}
     return {
@@ -115,6 +126,8 @@ def _row(
         "D_by_model": json.dumps(found.D_by_model, ensure_ascii=False),
         "lowest_passing_cap": found.lowest_passing_cap,
         "final": found.final,
+        "work_from": None,
+        "run_lines": of_d.command_lines if of_d else None,
         "n_run_id": of_n.run_id if of_n else None,
         "n_minutes": of_n.agent_minutes if of_n else None,
         "n_context_tokens": of_n.context_tokens if of_n else None,

@@ -316,6 +316,7 @@ class _Intake:
                 input_tokens=total_tokens(parts, "n_input_tokens", "total_prompt_tokens"),
                 cached_tokens=total_tokens(parts, "n_cache_tokens", "total_cached_tokens"),
                 output_tokens=total_tokens(parts, "n_output_tokens", "total_completion_tokens"),
+                command_lines=total([part.trajectory.command_lines for part in parts]),
                 cost_usd=total_cost(parts),
                 started=timestamp(result.get("started_at")),
                 task_digest=f"harbor:{checksum}" if is_plain_name(checksum) else None,

@@ -243,9 +243,11 @@ class Corpus:
         """One row a task: what its ``free`` and ``ladder`` runs say about its depth.
 
         Columns: dataset, task_id, group, k, solved, N, R, D, D_by_model (a dictionary by model),
-        lowest_passing_cap, final, work_lines, work_tokens, work_chars, n_run_id, n_minutes and
-        n_context_tokens (of the run that gives N), author_rating, public_pass_rate, provenance (of
-        the runs; several joined by ``+``; missing without runs) and runs (how many are valid).
+        lowest_passing_cap, final, work_lines, work_tokens, work_chars, work_from (``solution``, or
+        ``run`` in a data set without any: the lines are then the commands of a run, Appendix D),
+        n_run_id, n_minutes and n_context_tokens (of the run that gives N), author_rating,
+        public_pass_rate, provenance (of the runs; several joined by ``+``; missing without runs)
+        and runs (how many are valid).
 
         Raises:
             DepthkitError: There are such runs but the corpus names no model set.

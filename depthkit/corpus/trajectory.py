@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,6 +103,13 @@ class Trajectory:
     def parse_errors(self) -> int:
         """Replies that did not parse."""
         return sum(step.parse_error for step in self.replies)
+
+    @property
+    def command_lines(self) -> int | None:
+        """Non-blank lines of all commands; ``None`` where steps are missing."""
+        if not self.complete:
+            return None
+        return sum(lines_typed(step.keystrokes or ()) for step in self.replies)
 
     @property
     def context_tokens(self) -> int | None:
@@ -240,6 +247,11 @@ def read_trajectory(path: Path, root: Path | None = None) -> Trajectory:
         summarization_calls=frozenset(calls),
         final_metrics=metrics if isinstance(metrics, dict) else {},
     )
+
+
+def lines_typed(keystrokes: Iterable[str]) -> int:
+    """Non-blank lines of commands as typed, those of files written by them included."""
+    return sum(bool(line.strip()) for typed in keystrokes for line in typed.splitlines())
 
 
 def count(value: object) -> int | None:

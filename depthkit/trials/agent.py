@@ -25,6 +25,7 @@ from harbor.models.trajectories import Step
 from harbor.models.trial.paths import EnvironmentPaths
 from pydantic import Field
 
+from depthkit.corpus.trajectory import lines_typed
 from depthkit.protocol import CEILING, next_part, opening
 from depthkit.trials.environment import DockerEnvironment
 from depthkit.trials.llm import ModelEndpoint
@@ -91,6 +92,7 @@ class CappedTerminus2(Terminus2):
         super().__init__(*args, **kwargs)
         self._limit = self.options.cap or self.options.ceiling
         self._turns: list[dict[str, Any]] = []
+        self._command_lines = 0
         self._segment = 1
         self._instructions: list[str] = []
         self._summaries_seen = 0
@@ -296,6 +298,7 @@ class CappedTerminus2(Terminus2):
             "first_claim_turn": claims[0] if claims else None,
             "parse_errors": sum(turn["parse_error"] for turn in self._turns),
             "context_tokens": None if None in seen else sum(value for value in seen if value),
+            "command_lines": self._command_lines,
             "cost_usd": self._endpoint.cost_usd,
         }
 
@@ -334,6 +337,8 @@ class CappedTerminus2(Terminus2):
         claim = complete and not parse_error
         self._confirmed = claim and (self._pending_completion or not self._is_last)
         usage = reply.usage
+        if not parse_error:  # else none of them runs
+            self._command_lines += lines_typed(command.keystrokes for command in commands)
         self._turns.append(
             {
                 "turn": len(self._turns) + 1,

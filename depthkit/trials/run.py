@@ -230,6 +230,7 @@ def _record(
         input_tokens=input_tokens,
         cached_tokens=cached_tokens,
         output_tokens=output_tokens,
+        command_lines=facts.get("command_lines"),
         cost_usd=facts.get("cost_usd"),
         started=result.started_at,
         harness_digest=harness_digest(),

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from depthkit.corpus import Corpus
+from depthkit.corpus import Corpus, read_trajectory
 from depthkit.experiments.demo import DEMO, MODELS, SIZES
 from depthkit.tasks import load_task
 from depthkit.tasks.calibration import write_family
@@ -37,6 +37,7 @@ def test_every_run_has_its_trajectory_recording_and_turns(demo: Corpus) -> None:
         assert (agent / "trajectory.json").is_file()
         assert (agent / "recording.cast").is_file()
         assert len((agent / "turns.jsonl").read_text().splitlines()) == run.turns
+        assert read_trajectory(agent / "trajectory.json").command_lines == run.command_lines
 
 
 def test_depth_follows_the_family_and_not_the_number_of_steps(demo: Corpus) -> None:

@@ -39,6 +39,7 @@ def test_a_trial_becomes_a_run_a_task_and_a_copy_of_its_files(tmp_path: Path) ->
     assert (run.verdict, run.stop, run.reward, run.turns) == ("passed", "submitted", 1.0, 5)
     assert (run.first_claim_turn, run.agent_minutes, run.context_tokens) == (4, 1.5, 1050)
     assert (run.input_tokens, run.cached_tokens, run.output_tokens) == (5000, 100, 250)
+    assert run.command_lines == 3
     assert (run.cost_usd, run.purpose, run.cap, run.detail) == (0.25, "evaluation", None, None)
     assert run.provenance == "imported"
     corpus = Corpus.open(tmp_path / "corpus")

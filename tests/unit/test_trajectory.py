@@ -40,6 +40,11 @@ def test_a_turn_is_a_reply_in_every_version(tmp_path: Path, version: str) -> Non
     assert [turn.commands for turn in found.turns("r")] == [1, 1, 1, 0, 0]
 
 
+def test_command_lines_are_those_typed_file_content_included(tmp_path: Path) -> None:
+    steps = [user(), agent("cat > f <<'E'\na\n\n  \nb\nE\n"), garbled(), agent("ls\n", claim=True)]
+    assert read(tmp_path, trajectory__json=atif(steps)).command_lines == 5
+
+
 def test_a_reply_that_does_not_parse_is_a_turn_without_commands(tmp_path: Path) -> None:
     steps = [user(), garbled(), agent("ls\n"), agent(claim=True), garbled(), agent(claim=True)]
     found = read(tmp_path, trajectory__json=atif(steps))

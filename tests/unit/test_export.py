@@ -1,0 +1,128 @@
+"""Files for print: every artifact in every format, escaped, whole, and of the right size."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from corpora import seven_sets
+from PIL import Image
+
+from depthkit.artifacts import Figure, Table, build, figures, ids, latex
+from depthkit.artifacts.artifact import file_label
+from depthkit.artifacts.tables import plain_table
+from depthkit.corpus import Corpus
+
+KNOWN = """
+begin end caption label centering footnotesize setlength tabcolsep linewidth extracolsep fill
+toprule midrule bottomrule cmidrule addlinespace multicolumn vspace raggedright scriptsize par
+bar leq geq rho pm times cdot rightarrow ldots textless textgreater textbackslash
+textasciitilde textasciicircum
+"""
+HOSTILE = r"a_b & 50% \input{/etc} ~ ^ $z$ #1 <b> {"
+
+
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return seven_sets(tmp_path_factory.mktemp("corpora") / "seven")
+
+
+def check_latex(source: str) -> None:
+    """What pdfLaTeX would stop at: groups and environments left open, bare signs, other columns."""
+    lines = [line for line in source.splitlines() if not line.startswith("%")]
+    text = "\n".join(lines)
+    bare = re.sub(r"\\[\\{}&%$#_]", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
+    assert not re.search(r"[%#_^~]", re.sub(r"\$[^$]*\$", "", bare))
+    assert text.isascii()
+    assert Counter(re.findall(r"\\begin\{([^}]+)\}", text)) == Counter(
+        re.findall(r"\\end\{([^}]+)\}", text)
+    )
+    columns = len(re.search(r"\\fill\}\}([lcr]+)@", text)[1])  # type: ignore[index]
+    body = text.split("\\toprule")[1].split("\\bottomrule")[0]
+    for row in re.split(r"\\\\(?:\[[^]]*\])?", body):
+        if "&" not in row and "multicolumn" not in row:
+            continue
+        spans = [int(n) for n in re.findall(r"\\multicolumn\{(\d+)\}", row)]
+        cells = len(re.findall(r"(?<!\\)&", row)) + 1
+        assert cells - len(spans) + sum(spans) == columns, row
+    assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= set(KNOWN.split())
+
+
+def test_every_table_is_sound_latex(seven: Corpus):
+    tables = [made for name in ids() if isinstance(made := build(name, seven), Table)]
+    assert len(tables) >= 4
+    for made in tables:
+        source = made.latex()
+        check_latex(source)
+        assert f"\\label{{tab:{made.slug}}}" in source
+        assert latex.escape(made.provenance) in source
+
+
+def test_text_from_a_corpus_cannot_leave_its_cell():
+    cells = pd.DataFrame({"g": [HOSTILE], "R": [HOSTILE], HOSTILE: [HOSTILE], "n": ["[2pt]"]})
+    table = plain_table(cells, "t", rows="R", groups="g", spanners={HOSTILE: ("n",)})
+    source = latex.table(table.as_latex(), HOSTILE, "t", [HOSTILE + "\n\\end{table}"])
+    check_latex(source)
+    assert source.count("\\textbackslash{}input") == 7
+    assert "\\input" not in source
+
+
+def test_the_check_of_latex_sees_what_is_wrong(seven: Corpus):
+    source = build("depth/table-1", seven).latex()  # type: ignore[attr-defined]
+    check_latex(source)
+    for broken in (
+        source.replace("75\\%", "75%"),
+        source.replace("\\end{tabular*}", ""),
+        source.replace("Synthetic}", "Synthetic"),
+        source.replace("Solved &", "Solved"),
+        source.replace("TMax", "\\input"),
+        source.replace("TMax", "a_b"),
+    ):
+        assert broken != source
+        with pytest.raises(AssertionError):
+            check_latex(broken)
+
+
+def test_a_table_drawn_otherwise_is_an_error():
+    with pytest.raises(ValueError, match="another form"):
+        latex.table("\\begin{longtable}", "", "t", [])
+
+
+def test_every_figure_is_drawn_at_its_size_in_three_formats(seven: Corpus, tmp_path: Path):
+    drawn = [made for name in ids() if isinstance(made := build(name, seven), Figure)]
+    assert len(drawn) >= 2
+    for made in drawn:
+        made.export(tmp_path)
+        width, height = made.size
+        assert width in (figures.TEXT_WIDTH, figures.COLUMN_WIDTH)
+        with Image.open(tmp_path / f"{made.slug}.png") as image:
+            assert image.size == (round(width * figures.DPI), round(height * figures.DPI))
+        svg = ET.parse(tmp_path / f"{made.slug}.svg").getroot()
+        assert svg.get("width") == f"{width * 72:g}pt"
+        pdf = (tmp_path / f"{made.slug}.pdf").read_bytes()
+        box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
+        assert box is not None
+        assert [float(side) for side in box.groups()] == pytest.approx([width * 72, height * 72])
+
+
+def test_every_artifact_leaves_its_numbers_and_links_them_by_what_they_are(
+    seven: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("DEPTHKIT_REPORT_DIR", str(tmp_path))
+    for name in ids():
+        made = build(name, seven)
+        made.show()
+        files = json.loads((tmp_path / f"{made.slug}.json").read_text())["files"]
+        kinds = {Path(file).suffix for file in files}
+        pictures = {".svg", ".pdf", ".png"} if isinstance(made, Figure) else {".html", ".tex"}
+        assert kinds == {".csv"} | pictures
+        labels = [file_label(file) for file in files]
+        assert len(set(labels)) == len(labels)
+        assert [f"CSV ({part})" for part in made.parts] == labels[1 : 1 + len(made.parts)]
