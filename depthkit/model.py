@@ -167,6 +167,8 @@ class Run(Record):
     harness_digest: str | None = None
     task_digest: str | None = None
     image_digest: str | None = None
+    training_samples: int | None = Field(default=None, ge=0)
+    """Samples for fine-tuning that were built from this run (Section 4.6, Appendix J)."""
     detail: str | None = None
     """One line on why there is no result, or on what is doubtful."""
     provenance: Provenance

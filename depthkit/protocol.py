@@ -267,6 +267,56 @@ def counted_runs(
     return [run for runs in slots.values() for run in runs[:RUNS_PER_CAP]]
 
 
+def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
+    """The valid runs that count: of each attempt on a task the one that started first.
+
+    Args:
+        runs: Of any tasks, models, caps and purposes.
+
+    Returns:
+        Sorted by data set, task, purpose, model, cap and attempt.
+    """
+    attempts: dict[tuple[str, str, str, str, int, int], Run] = {}
+    for run in runs:
+        if run.valid:
+            key = (run.dataset, run.task_id, run.purpose, run.model, run.cap or 0, run.attempt)
+            other = attempts.get(key)
+            if other is None or _age(run) < _age(other):
+                attempts[key] = run
+    return [attempts[key] for key in sorted(attempts)]
+
+
+def merged_depth(
+    history: Iterable[Run], model: str, *, original: int, caps: Sequence[int] = CAPS
+) -> int | None:
+    """D of a task whose segments were merged into one instruction (Appendix H).
+
+    Caps up to the original D are tried from the largest downward, with :data:`RUNS_PER_CAP` runs
+    each, until all runs of a cap fail; D is the smallest cap passed. There are no free runs.
+
+    Args:
+        history: Runs of the merged task; only those with purpose ``merged`` count.
+        model: The one that is measured with.
+        original: D of the task before, by the same model; :data:`ABOVE` for above the largest cap,
+            for which all caps are tried.
+        caps: Turn caps in increasing order.
+
+    Returns:
+        :data:`ABOVE` if the largest of these caps fails; ``None`` while runs are missing.
+    """
+    counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
+    lowest = ABOVE
+    for cap in reversed([cap for cap in caps if cap <= original]):
+        runs = [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
+        if any(run.passed for run in runs):
+            lowest = cap
+        elif len(runs) < RUNS_PER_CAP:
+            return None
+        else:
+            break
+    return lowest
+
+
 @dataclass
 class _Ladder:
     """How far the runs of one task have come."""
@@ -359,7 +409,7 @@ def _counted(
     task: tuple[str, str] | None,
 ) -> dict[tuple[str, int | None], list[Run]]:
     """Valid runs that may count, by model and cap (``None``: free), one an attempt, in order."""
-    slots: dict[tuple[str, int | None], dict[int, Run]] = {}
+    counting = []
     for run in history:
         if task is None:
             task = (run.dataset, run.task_id)
@@ -367,12 +417,12 @@ def _counted(
             raise ValueError(f"run {run.run_id} is of {run.dataset}/{run.task_id}, not {task}")
         free = run.purpose == "free" and run.cap is None and run.model == models[0]
         ladder = run.purpose == "ladder" and run.cap in caps and run.model in models
-        if run.valid and (free or ladder):
-            attempts = slots.setdefault((run.model, run.cap), {})
-            other = attempts.get(run.attempt)
-            if other is None or _age(run) < _age(other):
-                attempts[run.attempt] = run
-    return {key: [runs[a] for a in sorted(runs)] for key, runs in slots.items()}
+        if free or ladder:
+            counting.append(run)
+    slots: dict[tuple[str, int | None], list[Run]] = {}
+    for run in first_of_attempts(counting):
+        slots.setdefault((run.model, run.cap), []).append(run)
+    return slots
 
 
 def _age(run: Run) -> tuple[bool, datetime, str]:
