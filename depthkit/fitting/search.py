@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from depthkit.fitting.targets import Targets
 
@@ -119,7 +118,10 @@ def together(*undos: Undo) -> Undo:
 
 def unit_ranks(values: Any) -> Floats:
     """Average ranks, less their mean, scaled to length 1: their products are correlations."""
-    ranks = rankdata(np.asarray(values, float))
+    column = np.asarray(values, float)
+    ordered = np.sort(column)
+    # Twice the average ranks; several times faster than scipy's rankdata on columns so short
+    ranks = (ordered.searchsorted(column) + ordered.searchsorted(column, "right")).astype(float)
     ranks -= ranks.mean()
     length = np.sqrt(ranks @ ranks)
     return np.asarray(ranks / length if length else ranks * np.nan, dtype=float)

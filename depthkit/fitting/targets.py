@@ -16,18 +16,21 @@ class Target:
     value: float
     half: float
 
+    def counts(self, of: int) -> range:
+        """The whole numbers whose share of ``of`` is printed like this; may be empty."""
+        least = ceil((self.value - self.half) * of - 1e-9)
+        most = floor((self.value + self.half) * of + 1e-9)
+        return range(least, most + 1)
+
     def count(self, of: int) -> int:
-        """The whole number whose share of ``of`` is printed like this, the nearest if several.
+        """The one of :meth:`counts` that is nearest to the printed share.
 
         Raises:
             DepthkitError: No whole number has such a share.
         """
-        least, most = ceil((self.value - self.half) * of - 1e-9), floor(
-            (self.value + self.half) * of + 1e-9
-        )
-        if least > most:
+        if not (counts := self.counts(of)):
             raise DepthkitError(f"no whole number out of {of} rounds to {self.value:.4g}.")
-        return min(max(round(self.value * of), least), most)
+        return min(max(round(self.value * of), counts[0]), counts[-1])
 
     def __int__(self) -> int:
         return round(self.value)
