@@ -237,36 +237,6 @@ def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
     return next(run for run in ladder.free if run.passed and run.turns == ladder.n)
 
 
-def run_of_d(
-    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
-) -> Run | None:
-    """The first model's passing run at the smallest cap it passes.
-
-    Where that cap counts as passed without being run, the free run that gives N. ``None`` where
-    the model has no estimate.
-    """
-    history = list(history)
-    ladder = _climb(history, models, caps)
-    lowest = ladder.d_by_model[models[0]]
-    runs = counted_runs(history, models[:1], caps=caps)
-    at_cap = (run for run in runs if run.passed and run.cap == lowest)
-    return None if lowest is None else next(at_cap, None) or run_of_n(history, models)
-
-
-def counted_runs(
-    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
-) -> list[Run]:
-    """The runs of one task that count as evidence: valid, at most two of a kind, in order.
-
-    Args:
-        history: As for :func:`next_runs`.
-        models: The model set, in order.
-        caps: Turn caps in increasing order.
-    """
-    slots = _counted(history, models, caps, None)
-    return [run for runs in slots.values() for run in runs[:RUNS_PER_CAP]]
-
-
 def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
     """The valid runs that count: of each attempt on a task the one that started first.
 
@@ -315,6 +285,36 @@ def merged_depth(
         else:
             break
     return lowest
+
+
+def run_of_d(
+    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
+) -> Run | None:
+    """The first model's passing run at the smallest cap it passes.
+
+    Where that cap counts as passed without being run, the free run that gives N. ``None`` where
+    the model has no estimate.
+    """
+    history = list(history)
+    ladder = _climb(history, models, caps)
+    lowest = ladder.d_by_model[models[0]]
+    runs = counted_runs(history, models[:1], caps=caps)
+    at_cap = (run for run in runs if run.passed and run.cap == lowest)
+    return None if lowest is None else next(at_cap, None) or run_of_n(history, models)
+
+
+def counted_runs(
+    history: Iterable[Run], models: Sequence[str], *, caps: Sequence[int] = CAPS
+) -> list[Run]:
+    """The runs of one task that count as evidence: valid, at most two of a kind, in order.
+
+    Args:
+        history: As for :func:`next_runs`.
+        models: The model set, in order.
+        caps: Turn caps in increasing order.
+    """
+    slots = _counted(history, models, caps, None)
+    return [run for runs in slots.values() for run in runs[:RUNS_PER_CAP]]
 
 
 @dataclass

@@ -72,7 +72,8 @@ def difficulty_figure(
             "controlling for W (filled) and with N controlling for D (open), with 95% intervals; "
             "pass rates are public ones for human-curated tasks and the mean of other models for "
             "ours, whose D is the first measurement model's; both are pooled last. Right: D "
-            f"of the sampled tasks by the rating of their authors; numbers are task counts. {CAPTION}"
+            f"of the sampled tasks by the rating of their authors; numbers are task "
+            f"counts. {CAPTION}"
         ),
         frame=frame,
         parts={"ratings": ratings, "rating_depths": depths},

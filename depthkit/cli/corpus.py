@@ -1,15 +1,18 @@
-"""Commands on corpora: ingest, export, estimates."""
+"""Commands on corpora: ingest, pass rates, export, estimates."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from depthkit.cli.base import CorpusName, JsonFlag, app, print_json
 from depthkit.errors import DepthkitError
+
+if TYPE_CHECKING:
+    from depthkit.model import Group
 
 
 @app.command()
@@ -64,6 +67,62 @@ def ingest(
     if as_json:
         print_json(summary)
     raise typer.Exit(status)
+
+
+@app.command("pass-rates")
+def pass_rates(
+    trials: Annotated[
+        Path,
+        typer.Argument(
+            help="Parquet or CSV, one row a trial: submission, task, reward (and started_at).",
+            metavar="TRIALS",
+        ),
+    ],
+    corpus: Annotated[Path, typer.Option(help="Corpus to add to; made if there is none.")],
+    dataset: Annotated[str, typer.Option(help="Data set of these tasks.", show_default=False)],
+    tasks: Annotated[
+        Path | None,
+        typer.Option(help="Parquet or CSV, one row a task: task, difficulty, category."),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="synthetic, human-curated or ours; where not known.")
+    ] = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only submissions with so many trials of every task."),
+    ] = None,
+    earliest: Annotated[
+        int | None, typer.Option(min=1, help="Of these, so many that started first.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give tasks the pass rates that others released, from a table of their trials.
+
+    Each rate is the mean over submissions of the share of trials that pass. Tasks that the corpus
+    lacks are added without runs: Figure 8 needs none.
+    """
+    from typing import get_args
+
+    from depthkit.corpus import Corpus
+    from depthkit.corpus.pass_rates import add_pass_rates, read_pass_rates
+    from depthkit.model import Group
+
+    if group is not None and group not in get_args(Group):
+        raise DepthkitError(
+            f"--group is {group!r}; it must be one of {', '.join(get_args(Group))}."
+        )
+    found = read_pass_rates(trials, at_least=at_least, earliest=earliest)
+    opened = Corpus.open_or_create(corpus)
+    report = add_pass_rates(opened, dataset, found, tasks=tasks, group=cast("Group | None", group))
+    if as_json:
+        print_json({**vars(report), "source": found.source, "submissions": found.submissions})
+        return
+    typer.echo(
+        f"{len(found.rates)} tasks of {dataset}: {found.source} · {len(report.new)} new, "
+        f"{len(report.changed)} changed, {len(report.same)} as they were"
+    )
+    for note in report.notes:
+        typer.echo(note)
 
 
 @app.command()

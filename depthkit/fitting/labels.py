@@ -208,15 +208,37 @@ def place(label: str) -> float:
 
 
 def rates_by_label(
-    places: Floats, target: float, runs: int, rng: np.random.Generator, mean: float = 0.55
+    places: Floats,
+    target: float,
+    runs: int,
+    rng: np.random.Generator,
+    *,
+    known: Floats | None = None,
 ) -> Floats:
-    """Pass rates, shares of ``runs``, whose rank correlation with the label is ``target``."""
-    rates = rng.binomial(runs, rng.beta(2 * mean, 2 * (1 - mean), len(places))) / runs
+    """Pass rates, shares of ``runs``, whose rank correlation with the label is ``target``.
+
+    Args:
+        places: Order of each task's label.
+        target: The rank correlation.
+        runs: Behind each rate.
+        rng: Of the search.
+        known: Rates of the first tasks, which stay as they are.
+
+    Raises:
+        DepthkitError: There are none, or the search did not find them.
+    """
+    rates = rng.binomial(runs, rng.beta(1.1, 0.9, len(places))) / runs
+    first = 0 if known is None else len(known)
+    rates[:first] = known if known is not None else rates[:first]
     goal = Goal(
         ("rho",), lambda: rank_correlation(places, rates), np.array([target]), np.array([0.005])
     )
     left = search(
-        [goal], lambda: swap(rates, *rng.integers(0, len(rates), 2)), rng, steps=20_000, heat=0.0
+        [goal],
+        lambda: swap(rates, *rng.integers(first, len(rates), 2)),
+        rng,
+        steps=20_000,
+        heat=0.0,
     )
     if left:
         raise DepthkitError(f"no pass rates found with a rank correlation of {target} with labels.")
