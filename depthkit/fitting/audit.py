@@ -11,9 +11,12 @@ import pandas as pd
 from depthkit.fitting.depths import EXISTING, SYNTHETIC, Depths, existing_depths
 from depthkit.fitting.pins import Floats, Pins, spread_out
 from depthkit.fitting.targets import Targets
+from depthkit.model import Group
 from depthkit.protocol import ABOVE, CAPS
 
-GROUPS = dict.fromkeys(SYNTHETIC, "synthetic") | dict.fromkeys(EXISTING[4:], "human-curated")
+GROUPS: dict[str, Group] = {
+    name: "synthetic" if name in SYNTHETIC else "human-curated" for name in EXISTING
+}
 SPREAD = {"TMax": 0.6, "FACET": 0.45, "SETA": 0.8, "RST": 0.7, "TB2": 1.0, "TW": 0.75}
 """Of log W within a data set; the paper prints medians only."""
 
@@ -33,10 +36,8 @@ def least_turns(depth: float) -> int:
 def sampled_tasks(targets: Targets, rng: np.random.Generator) -> pd.DataFrame:
     """One row a sampled task of the six data sets.
 
-    Columns: dataset, group, task_id, solved, D (both models), D_first, N, R, W (``nan`` for unsolved
-    tasks of TMax, which releases no reference solutions), and of both free runs, the one that gives
-    N first: turns_n, turns_o, minutes_n, minutes_o, tokens_n, tokens_o. For unsolved tasks ``n`` is
-    any one of the two.
+    Columns: dataset, group, task_id, solved, D (both models), D_first, N, R (0 for unsolved tasks)
+    and W, ``nan`` for unsolved tasks of TMax, which releases no reference solutions.
     """
     depths = existing_depths(targets, rng)
     rows: list[pd.DataFrame] = []
@@ -62,9 +63,9 @@ def sampled_tasks(targets: Targets, rng: np.random.Generator) -> pd.DataFrame:
     tasks["R"] = _both_pass(targets, tasks, rng)
     for name in EXISTING:
         # Tasks are named in random order, so that a name says nothing about its row
-        members = tasks["dataset"] == name
-        order = rng.permutation(int(members.sum())) + 1
-        tasks.loc[members, "task_id"] = [f"{name.lower()}-{n:03d}" for n in order]
+        own = tasks["dataset"] == name
+        order = rng.permutation(int(own.sum())) + 1
+        tasks.loc[own, "task_id"] = [f"{name.lower()}-{n:03d}" for n in order]
     return tasks
 
 
@@ -107,15 +108,9 @@ def _work(targets: Targets, tasks: pd.DataFrame, rng: np.random.Generator) -> Fl
     for name in EXISTING:
         members = (tasks["dataset"] == name).to_numpy()
         pins.pin(0.5, targets.number(f"table-1/{name}/W"), members & solved)
-    pins.pin(
-        0.9, targets.number("figure-3/W-line"), solved & (group == "synthetic")
-    )
-    pins.pin(
-        0.5, targets.number("section-4.2/synthetic-work"), solved & (group == "synthetic")
-    )
-    pins.pin(
-        0.5, targets.number("section-4.2/curated-work"), solved & (group == "human-curated")
-    )
+    pins.pin(0.9, targets.number("figure-3/W-line"), solved & (group == "synthetic"))
+    pins.pin(0.5, targets.number("section-4.2/synthetic-work"), solved & (group == "synthetic"))
+    pins.pin(0.5, targets.number("section-4.2/curated-work"), solved & (group == "human-curated"))
     # Ours exceeds the next data set by so much over all sampled tasks (Figure 9)
     ours = targets.number("table-9/lines/task_median")
     facet = round(ours / (1 + targets.number("figure-9/above-lines")))
@@ -147,6 +142,10 @@ def free_runs(targets: Targets, tasks: pd.DataFrame, rng: np.random.Generator) -
         targets: The printed numbers.
         tasks: With dataset, solved, N and R; data sets of Table 1.
         rng: Of what is free.
+
+    Returns:
+        The tasks with turns_n, minutes_n, tokens_n of the run that gives N (of an unsolved task,
+        any one of the two), and turns_o, minutes_o, tokens_o of the other.
     """
     names = list(dict.fromkeys(tasks["dataset"]))
     solved, passes = tasks["solved"].to_numpy(), tasks["R"].to_numpy() == 1
@@ -162,27 +161,50 @@ def free_runs(targets: Targets, tasks: pd.DataFrame, rng: np.random.Generator) -
     start = np.where(solved, n_turns + np.where(passes, rng.integers(0, 4, len(tasks)), 1), long)
     # The sum of both runs is pinned; a passing second run is not shorter than N
     low = np.where(solved, n_turns + np.where(passes, n_turns, 1), 2)
-    sums = Pins(np.where(solved, n_turns + start, 2 * start), low, np.where(solved, n_turns, ceiling) + ceiling)
+    sums = Pins(
+        np.where(solved, n_turns + start, 2 * start),
+        low,
+        np.where(solved, n_turns, ceiling) + ceiling,
+    )
     for name in names:
         sums.mean(2 * of("table-6", name, "turns_all"), masks[name])
     turns_n = np.where(solved, n_turns, np.maximum(1, np.floor(sums.values / 2)))
     turns_o = sums.values - turns_n
 
     minutes_n, minutes_o = _two_runs(
-        names, masks, tasks, turns_n, turns_o, rng,
+        names,
+        masks,
+        tasks,
+        turns_n,
+        turns_o,
+        rng,
         lambda name: (of("table-1", name, "minutes"), of("table-6", name, "minutes_all")),
-        step=0.1, most=LONGEST_MINUTES, statistic="median",
+        step=0.1,
+        most=LONGEST_MINUTES,
+        statistic="median",
     )
     tokens_n, tokens_o = _two_runs(
-        names, masks, tasks, turns_n, turns_o, rng,
+        names,
+        masks,
+        tasks,
+        turns_n,
+        turns_o,
+        rng,
         lambda name: (
-            1000 * of("table-1", name, "tokens_k"), 1000 * of("table-6", name, "tokens_k_all")
+            1000 * of("table-1", name, "tokens_k"),
+            1000 * of("table-6", name, "tokens_k_all"),
         ),
-        step=1, most=400_000, statistic="mean",
+        step=1,
+        most=400_000,
+        statistic="mean",
     )
     return tasks.assign(
-        turns_n=turns_n, turns_o=turns_o, minutes_n=minutes_n, minutes_o=minutes_o,
-        tokens_n=tokens_n, tokens_o=tokens_o,
+        turns_n=turns_n,
+        turns_o=turns_o,
+        minutes_n=minutes_n,
+        minutes_o=minutes_o,
+        tokens_n=tokens_n,
+        tokens_o=tokens_o,
     )
 
 
@@ -219,9 +241,7 @@ def _two_runs(
         else:
             first.mean(over_solved, masks[name] & solved)
     # Of the sum of both: twice the task's mean, so that medians and means of it are exact
-    total = Pins(
-        first.values + second, first.values + step, first.values + limit, step
-    )
+    total = Pins(first.values + second, first.values + step, first.values + limit, step)
     for name in names:
         _, over_all = wanted(name)
         if statistic == "median":

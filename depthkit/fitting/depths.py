@@ -43,7 +43,7 @@ class Depths:
 
     def of(self, dataset: str) -> NDArray[np.bool_]:
         """Which tasks are of a data set."""
-        return self.dataset == dataset
+        return np.asarray(self.dataset == dataset)
 
 
 def existing_depths(targets: Targets, rng: np.random.Generator) -> Depths:
@@ -78,7 +78,11 @@ def existing_depths(targets: Targets, rng: np.random.Generator) -> Depths:
         """Data sets whose share falls, tasks of SETA that it loses, shallow synthetic tasks."""
         lost = (first >= 5) & (both < 5)
         fallen = {name: bool((lost & (names == name)).any()) for name in EXISTING}
-        return sum(fallen.values()), fallen["SETA"], (first[np.isin(names, SYNTHETIC)] <= 3).mean()
+        return (
+            float(sum(fallen.values())),
+            fallen["SETA"],
+            (first[np.isin(names, SYNTHETIC)] <= 3).mean(),
+        )
 
     def correlations() -> tuple[float, float, float]:
         found = [
@@ -97,9 +101,7 @@ def existing_depths(targets: Targets, rng: np.random.Generator) -> Depths:
             np.array([targets.number("figure-10/falls"), 0, share.value]),
             np.array([0.5, 0.5, share.half]),
         ),
-        goal(
-            targets, ("figure-10/rho-least", "figure-10/rho-most", "figure-10/rho"), correlations
-        ),
+        goal(targets, ("figure-10/rho-least", "figure-10/rho-most", "figure-10/rho"), correlations),
     ]
 
     def propose() -> Undo | None:
@@ -160,7 +162,7 @@ def _moves(targets: Targets) -> list[tuple[int, int]]:
 
 def _both(targets: Targets, single: int) -> Ints:
     """D from both models; ``single`` tasks in all have D = 1."""
-    columns = []
+    columns: list[Ints] = []
     for name in EXISTING:
         solved = int(targets(f"table-1/{name}/solved"))
         deep = targets(f"table-5/{name}/D_ge_5" if name != "TMax" else "table-1/TMax/D_ge_5")
@@ -169,7 +171,7 @@ def _both(targets: Targets, single: int) -> Ints:
         one_share, two_share, five_share, ten_share = _SHAPE[name]
         if name == "TB2":
             above = targets("figure-4/hard-deep"), targets("figure-4/easier-deep")
-            ones = solved - sum(int(each) for each in above)
+            ones = solved - int(above[0]) - int(above[1])
         elif one_share is None:
             ones = single - sum(int((each == 1).sum()) for each in columns)
         else:

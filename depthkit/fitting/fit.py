@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from depthkit.corpus.config import write_config
 from depthkit.errors import DepthkitError
 from depthkit.fitting import others
-from depthkit.fitting.audit import check_depths, free_runs, sampled_tasks
+from depthkit.fitting.audit import GROUPS, check_depths, free_runs, sampled_tasks
+from depthkit.fitting.courses import evaluation_runs
 from depthkit.fitting.depths import EXISTING
 from depthkit.fitting.difficulty import CURATED, fit_difficulty, public_rates
-from depthkit.fitting.evaluation import evaluation_runs, fit_passes
+from depthkit.fitting.evaluation import fit_passes
 from depthkit.fitting.labels import (
     give_labels,
     place,
@@ -70,8 +71,10 @@ def fit_published(directory: Path, *, seed: int = SEED) -> None:
 def _write(path: Path, records: Iterable[Record]) -> None:
     """One record a line, without what is not known: half the size, and read back the same."""
     path.write_text(
-        "".join(record.model_dump_json(exclude_none=True, exclude_defaults=True) + "\n"
-                for record in records),
+        "".join(
+            record.model_dump_json(exclude_none=True, exclude_defaults=True) + "\n"
+            for record in records
+        ),
         "utf-8",
     )
 
@@ -99,7 +102,7 @@ def fit_records(seed: int = SEED) -> tuple[list[Task], list[Run], list[Replay]]:
     originals = others.original_tasks(targets, ours, rng)
     merged, merged_runs = others.merged_tasks(targets, ours, rng)
     events = others.event_counts(targets, len(parts.task), rng)
-    unsampled = unsampled_tasks(targets, labels, rng)
+    unsampled = unsampled_tasks(targets, labels)
     rates = _label_rates(targets, existing, labels, unsampled, rng)
 
     runs = [*measuring_runs(targets, both, rng), *measuring_runs(targets, originals, rng)]
@@ -128,7 +131,9 @@ def _label_rates(
 ) -> dict[tuple[str, str], float]:
     """Public pass rates: of TB2 and TW as fitted, of the others by label (Figure 8)."""
     found: dict[tuple[str, str], float] = {}
-    weakest, strongest = (targets.number(f"section-4.3/labels-{w}") for w in ("weakest", "strongest"))
+    weakest, strongest = (
+        targets.number(f"section-4.3/labels-{w}") for w in ("weakest", "strongest")
+    )
     for name, target in (
         ("TMax", weakest), ("SETA", (weakest + strongest) / 2), ("RST", strongest),
         ("TB2", targets.number("section-4.3/labels-TB2")),
@@ -153,11 +158,17 @@ def _evaluations(frame: pd.DataFrame, ours: pd.DataFrame) -> list[Run]:
     tasks = list(ours.itertuples())
     runs = []
     for row in frame.itertuples():
-        task = tasks[int(row.task)]  # type: ignore[call-overload]
+        task = tasks[_int(row.task)]
         if not row.result:
             runs.append(
-                new_run(task, str(row.model), "evaluation", _int(row.attempt), verdict="none",
-                        stop=row.stop)
+                new_run(
+                    task,
+                    str(row.model),
+                    "evaluation",
+                    _int(row.attempt),
+                    verdict="none",
+                    stop=row.stop,
+                )
             )
             continue
         done = _int(row.segments)
@@ -172,9 +183,9 @@ def _evaluations(frame: pd.DataFrame, ours: pd.DataFrame) -> list[Run]:
                 segments_passed=done,
                 stop_segment=min(_int(row.k), done + 1),
                 turns=_int(row.turns),
-                agent_minutes=round(float(row.minutes), 1),  # type: ignore[arg-type]
+                agent_minutes=round(float(str(row.minutes)), 1),
                 context_tokens=_int(row.tokens),
-                first_claim_turn=None if pd.isna(row.first_claim) else _int(row.first_claim),
+                first_claim_turn=_known(row.first_claim),
             )
         )
     return runs
@@ -182,6 +193,10 @@ def _evaluations(frame: pd.DataFrame, ours: pd.DataFrame) -> list[Run]:
 
 def _int(value: Any) -> int:
     return int(value)
+
+
+def _known(value: Any) -> int | None:
+    return None if pd.isna(value) else int(value)
 
 
 def _one(index: int, name: str, row: Any) -> Segment:
@@ -206,7 +221,7 @@ def _existing_records(
                 Task(
                     dataset=name,
                     task_id=str(row.task_id),
-                    group=row.group,  # type: ignore[arg-type]
+                    group=GROUPS[name],
                     segments=(_one(1, str(row.task_id), row),),
                     sampling_group=str(row.sampling_group),
                     public_pass_rate=rate,
@@ -224,9 +239,7 @@ def _labelled(name: str, label: str) -> dict[str, Any]:
     return {} if name == "TW" else {"generated_label": label}
 
 
-def _unsampled_records(
-    unsampled: pd.DataFrame, rates: dict[tuple[str, str], float]
-) -> list[Task]:
+def _unsampled_records(unsampled: pd.DataFrame, rates: dict[tuple[str, str], float]) -> list[Task]:
     return [
         Task(
             dataset=str(row.dataset),
@@ -274,7 +287,7 @@ def _our_records(
                     )
                     for i, part in enumerate(own)
                 ),
-                category=None if pd.isna(row.category) else str(row.category),  # type: ignore[arg-type,call-overload]
+                category=row.category if isinstance(row.category, str) else None,
                 seed_env=str(row.seed_env),
                 provenance="fitted",
             )

@@ -58,8 +58,14 @@ def label_plan(targets: Targets) -> dict[str, Labelled]:
             parts(200, easier, easier, 1 - 2 * easier - number("table-5/TMax/hardest-original")),
         ),
         "SETA": Labelled(
-            ("synth hard", "evolve easy", "evolve medium", "evolve hard", "synth medium",
-             "synth easy"),
+            (
+                "synth hard",
+                "evolve easy",
+                "evolve medium",
+                "evolve hard",
+                "synth medium",
+                "synth easy",
+            ),
             (hard, evolve // 3, evolve // 3, evolve - 2 * (evolve // 3), 0, 0),
             parts(500, seta_hard, *[seta_evolve * s / 500 for s in (0.3, 0.4, 0.3)], seta_medium),
         ),
@@ -156,7 +162,9 @@ def _counts(
 
 
 def sampling_groups(
-    targets: Targets, tasks: pd.DataFrame, labels: dict[str, NDArray[np.object_]],
+    targets: Targets,
+    tasks: pd.DataFrame,
+    labels: dict[str, NDArray[np.object_]],
     rng: np.random.Generator,
 ) -> NDArray[np.object_]:
     """The group each sampled task was drawn from (Table 4); of TW the label itself."""
@@ -177,13 +185,13 @@ def sampling_groups(
             order = rng.permutation(np.arange(len(members)) % groups) + 1
             found[members] = [f"{what} {group}" for group in order]
         elif name == "TB2":
-            found[members] = rng.choice(["5 passes", "3 to 4 passes", "1 to 2 passes"], len(members))
+            found[members] = rng.choice(
+                ["5 passes", "3 to 4 passes", "1 to 2 passes"], len(members)
+            )
     return found
 
 
-def unsampled_tasks(
-    targets: Targets, names: dict[str, NDArray[np.object_]], rng: np.random.Generator
-) -> pd.DataFrame:
+def unsampled_tasks(targets: Targets, names: dict[str, NDArray[np.object_]]) -> pd.DataFrame:
     """Tasks of the original data sets that were not sampled: dataset, task_id, label."""
     rows = []
     for name, labelled in label_plan(targets).items():
@@ -193,8 +201,9 @@ def unsampled_tasks(
         ):
             for _ in range(whole - part):
                 number += 1
-                rows.append({"dataset": name, "task_id": f"{name.lower()}-{number:03d}",
-                             "label": label})
+                rows.append(
+                    {"dataset": name, "task_id": f"{name.lower()}-{number:03d}", "label": label}
+                )
     return pd.DataFrame(rows)
 
 

@@ -23,16 +23,15 @@ BENCHMARK_TASKS = {"TB2.1": 89, "TBLite": 100}
 TUNED = {"qwen3-8b": "base", "qwen3-8b-tuned": "tuned"}
 
 
-def original_tasks(
-    targets: Targets, ours: pd.DataFrame, rng: np.random.Generator
-) -> pd.DataFrame:
+def original_tasks(targets: Targets, ours: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """The original tasks of seed environments (Figure 13), columns as in ``audit.free_runs``."""
     pairs = ours[ours["paired"]]
     n = len(pairs)
     single = int(targets("section-4.4/original-eq-1"))
     within_10 = int(targets("section-4.4/original-le-10"))
-    depth = np.concatenate([np.ones(single), rng.choice([2, 3, 5, 10], within_10 - single),
-                            np.full(n - within_10, 20)])
+    depth = np.concatenate(
+        [np.ones(single), rng.choice([2, 3, 5, 10], within_10 - single), np.full(n - within_10, 20)]
+    )
     depth = rng.permutation(depth)
     # One above 10 goes with one of ours that is deeper still
     deepest = int(np.argmax(pairs["D"].to_numpy()))
@@ -50,14 +49,25 @@ def original_tasks(
     names = [f"original-{name.lower()}" for name in pairs["seed_env"]]
     return pd.DataFrame(
         {
-            "dataset": ORIGINALS, "group": None, "task_id": names, "solved": True, "D": depth,
-            "D_first": depth, "N": turns, "W": pins.values, "R": rng.choice([0.5, 1.0], n),
-            "k": 1, "seed_env": pairs["seed_env"].to_numpy(), "turns_n": turns,
+            "dataset": ORIGINALS,
+            "group": None,
+            "task_id": names,
+            "solved": True,
+            "D": depth,
+            "D_first": depth,
+            "N": turns,
+            "W": pins.values,
+            "R": rng.choice([0.5, 1.0], n),
+            "k": 1,
+            "seed_env": pairs["seed_env"].to_numpy(),
+            "turns_n": turns,
             "turns_o": turns + rng.integers(0, 5, n),
-            "minutes_n": np.round(0.15 * turns + 0.2, 1), "minutes_o": np.round(0.17 * turns + 0.3, 1),
-            "tokens_n": 1300 * turns, "tokens_o": 1400 * turns,
+            "minutes_n": np.round(0.15 * turns + 0.2, 1),
+            "minutes_o": np.round(0.17 * turns + 0.3, 1),
+            "tokens_n": 1300 * turns,
+            "tokens_o": 1400 * turns,
         }
-    )  # fmt: skip
+    )
 
 
 def merged_tasks(
@@ -78,9 +88,10 @@ def merged_tasks(
     rows = []
     for task, drop in zip(chosen.itertuples(), drops, strict=True):
         merged = SimpleNamespace(dataset=MERGED, task_id=f"{task.task_id}-merged")
-        rows.append({"dataset": MERGED, "task_id": merged.task_id, "parent": task.task_id,
-                     "W": task.W})  # fmt: skip
-        place = caps.index(int(task.D_first))
+        rows.append(
+            {"dataset": MERGED, "task_id": merged.task_id, "parent": task.task_id, "W": task.W}
+        )
+        place = caps.index(int(float(str(task.D_first))))
         lowest = place + 1 if drop == -1 else place - int(drop)
         for cap_place in range(place, -1, -1):
             passes = cap_place >= lowest
@@ -88,11 +99,16 @@ def merged_tasks(
                 passed = passes and (attempt == 1 or bool(rng.random() < 0.5))
                 runs.append(
                     new_run(
-                        merged, FIRST, "merged", attempt, cap=caps[cap_place],
+                        merged,
+                        FIRST,
+                        "merged",
+                        attempt,
+                        cap=caps[cap_place],
                         verdict="passed" if passed else "failed",
-                        stop="submitted" if passed else "turn_cap", turns=caps[cap_place],
+                        stop="submitted" if passed else "turn_cap",
+                        turns=caps[cap_place],
                         agent_minutes=round(0.25 * caps[cap_place], 1),
-                    )  # fmt: skip
+                    )
                 )
             if not passes:
                 break
@@ -111,20 +127,22 @@ def replays(
         rng: Which replays fail or have no result.
     """
     changes: tuple[Change, ...] = (
-        "checks_before_work", "previous_segment_skipped", "event_removed", "key_step_removed",
+        "checks_before_work",
+        "previous_segment_skipped",
+        "event_removed",
+        "key_step_removed",
         "key_step_removed_next_run",
-    )  # fmt: skip
-    segments = [(task, s) for task in ours.itertuples() for s in range(1, int(task.k) + 1)]
+    )
+    segments = [(task, s) for task in ours.itertuples() for s in range(1, int(str(task.k)) + 1)]
     for change in changes:
         places: list[tuple[Any, int, int | None]] = []
         for number, (task, s) in enumerate(segments):
             if change == "event_removed":
                 places += [(task, s, e) for e in range(1, events.get(number, 0) + 1)]
-            elif change == "previous_segment_skipped" and s == 1:
-                continue
-            elif change == "key_step_removed_next_run" and s == task.k:
-                continue
-            else:
+            elif (change, s) not in (
+                ("previous_segment_skipped", 1),
+                ("key_step_removed_next_run", task.k),
+            ):
                 places.append((task, s, None))
         results = int(targets(f"table-8/{change}/results"))
         holds = int(targets(f"table-8/{change}/holds"))
@@ -146,9 +164,7 @@ def replays(
             )
 
 
-def event_counts(
-    targets: Targets, number: int, rng: np.random.Generator
-) -> dict[int, int]:
+def event_counts(targets: Targets, number: int, rng: np.random.Generator) -> dict[int, int]:
     """Events of each segment: those of Table 8 with a result, and the fewest left out of a row."""
     total = int(targets("table-8/event_removed/results")) + int(targets("section-F/left-out-least"))
     chosen = rng.choice(number, total, replace=False)
@@ -172,9 +188,14 @@ def generation_runs(
     for name, cost in zip(names, costs, strict=True):
         accepted = not name.startswith("ours-rejected")
         yield new_run(
-            SimpleNamespace(dataset="Ours", task_id=name), "generation-agent", "generation", 1,
-            verdict="passed" if accepted else "failed", stop="submitted", cost_usd=cost / 100,
-        )  # fmt: skip
+            SimpleNamespace(dataset="Ours", task_id=name),
+            "generation-agent",
+            "generation",
+            1,
+            verdict="passed" if accepted else "failed",
+            stop="submitted",
+            cost_usd=cost / 100,
+        )
 
 
 def tuning_runs(targets: Targets, rng: np.random.Generator) -> Iterator[Run]:
@@ -195,9 +216,13 @@ def tuning_runs(targets: Targets, rng: np.random.Generator) -> Iterator[Run]:
                     dataset=dataset, task_id=f"{dataset.lower()}-{place // times + 1:03d}"
                 )
                 yield new_run(
-                    task, model, "evaluation", place % times + 1,
-                    verdict="passed" if held else "failed", stop="submitted",
-                )  # fmt: skip
+                    task,
+                    model,
+                    "evaluation",
+                    place % times + 1,
+                    verdict="passed" if held else "failed",
+                    stop="submitted",
+                )
 
 
 def training_samples(targets: Targets, runs: list[Run], rng: np.random.Generator) -> list[Run]:
@@ -214,5 +239,3 @@ def training_samples(targets: Targets, runs: list[Run], rng: np.random.Generator
     for i, count in zip(chosen, counts, strict=True):
         changed[i] = runs[i].model_copy(update={"training_samples": int(count)})
     return changed
-
-

@@ -29,8 +29,14 @@ MODELS = (
 NAMES = dict(
     zip(
         MODELS,
-        ("Claude Sonnet 5.5", "GPT-6.1 Sol", "GPT-6 Luna", "DeepSeek-V4.1-Flash",
-         "MiMo-V2.6-Flash", "GLM-5.3-Flash"),
+        (
+            "Claude Sonnet 5.5",
+            "GPT-6.1 Sol",
+            "GPT-6 Luna",
+            "DeepSeek-V4.1-Flash",
+            "MiMo-V2.6-Flash",
+            "GLM-5.3-Flash",
+        ),
         strict=True,
     )
 )
@@ -115,7 +121,10 @@ def _categories(targets: Targets, number: int, rng: np.random.Generator) -> NDAr
     found: list[str | None] = []
     for name in named:
         found += [name] * int(targets(f"section-G/{name}"))
-    others, tasks = int(targets("section-G/other-categories")), int(targets("section-G/other-tasks"))
+    others, tasks = (
+        int(targets("section-G/other-categories")),
+        int(targets("section-G/other-tasks")),
+    )
     found += [f"category-{1 + i % others:02d}" for i in range(tasks)]
     found += [None] * int(targets("section-G/no-category"))
     if len(found) != number:

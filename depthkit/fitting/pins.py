@@ -102,8 +102,9 @@ class Pins:
             raise DepthkitError(f"{wanted} values from {low:g} to {high:g} contradict the pins.")
         for i, task in enumerate(members):
             if inside[i]:
-                self.low[task], self.high[task] = max(self.low[task], low), min(
-                    self.high[task], high
+                self.low[task], self.high[task] = (
+                    max(self.low[task], low),
+                    min(self.high[task], high),
                 )
             elif self.values[task] < low:
                 self.high[task] = min(self.high[task], low - self.step)

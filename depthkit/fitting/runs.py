@@ -72,9 +72,7 @@ def _around(median: float, members: Any, gap: float, rng: np.random.Generator) -
     chosen = rng.permutation(np.flatnonzero(members))
     half = (len(chosen) - 1) // 2
     found[chosen[:half]] = (median - gap) * np.exp(-np.abs(rng.normal(0, 0.2, half)))
-    found[chosen[len(chosen) - half :]] = (median + gap) * np.exp(
-        np.abs(rng.normal(0, 0.25, half))
-    )
+    found[chosen[len(chosen) - half :]] = (median + gap) * np.exp(np.abs(rng.normal(0, 0.25, half)))
     return found
 
 
@@ -109,7 +107,9 @@ def _lines(task: Any, ratio: float, rng: np.random.Generator) -> tuple[int, int]
     capped = 1 if np.isnan(task.W) else int(task.W)
     exact = capped / ratio
     # Rounded away from the median, so that it stays on its side of it
-    free = int(np.ceil(exact) if ratio < 1.05 else np.floor(exact) if ratio > 1.07 else round(exact))
+    free = int(
+        np.ceil(exact) if ratio < 1.05 else np.floor(exact) if ratio > 1.07 else round(exact)
+    )
     return max(1, free), capped
 
 

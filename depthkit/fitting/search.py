@@ -83,7 +83,9 @@ def search(
 
 def _loss(goals: Sequence[Goal]) -> float:
     # Far misses count in proportion, near ones also by their square, so that none is given up
-    return float(sum((miss + np.minimum(miss, miss**2)).sum() for miss in (g.misses() for g in goals)))
+    return float(
+        sum((miss + np.minimum(miss, miss**2)).sum() for miss in (g.misses() for g in goals))
+    )
 
 
 def off(goals: Sequence[Goal]) -> str:
@@ -91,8 +93,10 @@ def off(goals: Sequence[Goal]) -> str:
     said = []
     for each in goals:
         values = np.atleast_1d(np.asarray(each.statistics(), float))
-        for i in np.flatnonzero(each.misses()):
-            said.append(f"{each.names[i]} {values[i]:.4g} for {each.targets[i]:.4g}")
+        said += [
+            f"{each.names[i]} {values[i]:.4g} for {each.targets[i]:.4g}"
+            for i in np.flatnonzero(each.misses())
+        ]
     return ", ".join(said)
 
 
