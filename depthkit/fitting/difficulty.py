@@ -38,7 +38,7 @@ NEAR = 0.3
 
 log = logging.getLogger(__name__)
 
-STEPS, ENDS, ATTEMPTS = 40_000, 300, 3
+STEPS, ENDS, ATTEMPTS = 40_000, 3_000, 8
 RUNS = {"TB2": 75, "TW": 8}
 """Runs behind a public pass rate: 15 submissions of 5 runs each, or 8 models."""
 
@@ -71,6 +71,8 @@ def fit_difficulty(targets: Targets, tasks: pd.DataFrame, rng: np.random.Generat
         left = search(curated.goals(), curated.propose, rng, steps=STEPS, heat=5.0)
         log.info("TB2 and TW: %.3g left; %s", left, off(curated.goals()))
         tried.append((left, number, curated))
+        if left < NEAR:
+            break
     curated = min(tried)[2]
     goals = curated.goals()
     left = search(goals, curated.propose, rng, steps=STEPS, heat=0.5)

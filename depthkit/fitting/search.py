@@ -72,7 +72,8 @@ def search(
         undo = propose()
         if undo is None:
             continue
-        found = _loss(goals)
+        # Without heat nothing worse is kept, so goals that cost more need not be worked out for it
+        found = _loss(goals, np.inf if heat else loss)
         temperature = heat * (1 - step / steps) ** 3
         if found <= loss or rng.random() < np.exp((loss - found) / max(temperature, 1e-9)):
             loss = found
@@ -81,11 +82,16 @@ def search(
     return loss
 
 
-def _loss(goals: Sequence[Goal]) -> float:
-    # Far misses count in proportion, near ones also by their square, so that none is given up
-    return float(
-        sum((miss + np.minimum(miss, miss**2)).sum() for miss in (g.misses() for g in goals))
-    )
+def _loss(goals: Sequence[Goal], limit: float = np.inf) -> float:
+    """The sum of misses, or a part of it that exceeds ``limit``."""
+    total = 0.0
+    for each in goals:
+        miss = each.misses()
+        # Far misses count in proportion, near ones also by their square, so that none is given up
+        total += float((miss + np.minimum(miss, miss**2)).sum())
+        if total > limit:
+            break
+    return total
 
 
 def off(goals: Sequence[Goal]) -> str:
