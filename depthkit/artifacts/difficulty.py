@@ -281,7 +281,7 @@ def _text_table(frame: pd.DataFrame, quadrants: pd.DataFrame) -> Any:
             "Value": signed(row["rho"]),
             "95% interval": interval(row["low"], row["high"], signed),
             "Fisher's": interval(row["fisher_low"], row["fisher_high"], signed),
-            "p": plain(row["p"]),
+            "p": chance(row["p"]),
             "Tasks": str(row["n"]),
         }
         for row in frame.to_dict("records")
@@ -294,7 +294,7 @@ def _text_table(frame: pd.DataFrame, quadrants: pd.DataFrame) -> Any:
             "Value": plain(row["percentile"]),
             "95% interval": interval(row["low"], row["high"], plain),
             "Fisher's": MISSING,
-            "p": plain(row["p"]) if row["large"] == "both" else MISSING,
+            "p": chance(row["p"]) if row["large"] == "both" else MISSING,
             "Tasks": str(row["n"]),
         }
         for row in quadrants.to_dict("records")
@@ -310,6 +310,11 @@ def signed(value: float) -> str:
 def plain(value: float) -> str:
     """A number with two decimals."""
     return MISSING if pd.isna(value) else f"{value:.2f}"
+
+
+def chance(p: float) -> str:
+    """A p-value with two digits that tell."""
+    return MISSING if pd.isna(p) else f"{p:.2g}"
 
 
 def interval(low: float, high: float, form: Any) -> str:

@@ -302,6 +302,7 @@ def export(
     from matplotlib.ticker import NullFormatter
 
     look: Any = {
+        "text.parse_math": False,  # names are text, dollars in them too
         "font.size": 7,
         "axes.labelsize": 7,
         "axes.titlesize": 7,

@@ -80,7 +80,7 @@ def labels_figure(
         frame=frame,
         parts={"rho": rho_frame},
         provenance=f"{kinds or 'no'} tasks with a released pass rate · corpus {corpus.name}",
-        widths=tuple(float(2 + n) for n in frame.groupby("dataset", sort=False).size()) or (1.0,),
+        widths=tuple((2 + n) / 6 for n in frame.groupby("dataset", sort=False).size()) or (1.0,),
         draw=lambda backend: _draw(frame, rho_frame, backend),
         notes=(*source_notes(corpus, counted[["dataset", "task_id"]]), *notes),
     )

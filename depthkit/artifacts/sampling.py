@@ -9,6 +9,7 @@ import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
 from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited
+from depthkit.artifacts.levels import level
 from depthkit.artifacts.samples import OURS, task_details
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
@@ -18,9 +19,9 @@ from depthkit.stats import reweighted_share
 _FIELDS = ["author_rating", "generated_label", "sampling_group", "public_pass_rate"]
 
 LABEL_NAMES = {
-    "author_rating": "Author rating",
-    "generated_label": "Generated label",
-    "sampling_group": "Sampling group",
+    "author_rating": "author rating",
+    "generated_label": "generated label",
+    "sampling_group": "sampling group",
 }
 """Fields of a task that can hold a difficulty label, as tables name them."""
 
@@ -145,9 +146,9 @@ def reweighting_table(
     return Table(
         title=(
             "Samples against the original data sets, by the labels each data set releases: share "
-            "of each label among sampled and among original tasks. D ≥ 5: share of solved tasks, "
-            "as sampled and reweighted so that each label takes its original proportion. Covered: "
-            "share of original tasks whose label is in the sample."
+            "of each label among sampled and among original tasks. D ≥ 5: share, or for a label "
+            "count, of solved tasks with a final D; reweighted so that each label takes its "
+            "original proportion. Covered: share of original tasks whose label is in the sample."
         ),
         frame=frame,
         parts={"labels": by_label},
@@ -189,11 +190,20 @@ def _usual(tasks: pd.DataFrame) -> str | None:
     return next((field for field in fields if tasks[field].notna().any()), None)
 
 
+def _place(label: str) -> tuple[bool, float, str]:
+    """Sorts labels from easiest to hardest; those of unknown order follow by name."""
+    place = level(label)
+    return pd.isna(place), 0 if pd.isna(place) else place, label
+
+
 def _label_rows(name: str, tasks: pd.DataFrame) -> list[dict[str, Any]]:
     labelled = tasks.dropna(subset=["label"])
     sampled = int(labelled["sampled"].sum())
+    whole = not tasks["sampled"].all()  # else the original data set is not known
+    labels = sorted(labelled["label"].unique(), key=_place)
     rows = []
-    for label, found in labelled.groupby("label", sort=True):
+    for label in labels:
+        found = labelled[labelled["label"] == label]
         solved = found[found["solved"]]
         inside = int(found["sampled"].sum())
         rows.append(
@@ -202,8 +212,8 @@ def _label_rows(name: str, tasks: pd.DataFrame) -> list[dict[str, Any]]:
                 "label": label,
                 "sampled": inside,
                 "share": inside / sampled if sampled else float("nan"),
-                "original": len(found),
-                "original_share": len(found) / len(labelled),
+                "original": len(found) if whole else float("nan"),
+                "original_share": len(found) / len(labelled) if whole else float("nan"),
                 "solved": len(solved),
                 "D_le_3": int((solved["D"] <= 3).sum()),
                 "D_ge_5": int((solved["D"] >= 5).sum()),
@@ -240,49 +250,58 @@ def _reweighted(name: str, tasks: pd.DataFrame) -> tuple[dict[str, float], list[
 
 
 def _table_4(frame: pd.DataFrame, groups: pd.DataFrame) -> Any:
-    listed = {
-        name: "; ".join(
-            f"{each} ({n})" for each, n in zip(rows["sampling_group"], rows["sampled"], strict=True)
-        )
-        for name, rows in groups.groupby("dataset")
+    sizes = groups.groupby("dataset")["sampled"].agg(["min", "max"])
+    ranges = {
+        name: f"{low}" if low == high else f"{low} to {high}"
+        for name, low, high in sizes.itertuples(name=None)
     }
     shown = pd.DataFrame(
         {
             "group": [GROUPS.get(group, NO_GROUP) for group in frame["group"]],
             "Dataset": frame["dataset"],
             "Groups": [MISSING if pd.isna(n) else f"{n:.0f}" for n in frame["groups"]],
-            "Tasks of each": [listed.get(name, MISSING) for name in frame["dataset"]],
+            "Tasks of a group": [ranges.get(name, MISSING) for name in frame["dataset"]],
             "Released": frame["released"].map("{:d}".format),
             "Passed": frame["released_passed"].map("{:d}".format),
             "Sampled": frame["sampled"].map("{:d}".format),
         }
     )
-    return plain_table(
-        shown, "depth-table-4", groups="group", rows="Dataset", left=("Tasks of each",)
-    )
+    return plain_table(shown, "depth-table-4", groups="group", rows="Dataset")
 
 
 def _table_5(frame: pd.DataFrame, labels: pd.DataFrame) -> Any:
-    listed = {
-        name: "; ".join(
-            f"{row['label']} {_percent(row['share'], 0)} ({_percent(row['original_share'], 0)})"
-            for row in rows.to_dict("records")
+    shown = []
+    for row in frame.to_dict("records"):
+        own = labels[labels["dataset"] == row["dataset"]].to_dict("records")
+        known = LABEL_NAMES.get(row["labels"], "no label")
+        rest = {"D ≥ 5": _percent(row["D_ge_5"], 1), "Reweighted": _percent(row["reweighted"], 1)}
+        rest |= {"Covered": _percent(row["coverage"], 0)}
+        shown.append(
+            {
+                "dataset": f"{row['dataset']} ({known})",
+                "Label": "all",
+                "Sampled": str(row["sampled"]),
+                "Share": MISSING,
+                "Original": MISSING,
+                "Solved": str(row["solved"]),
+            }
+            | rest
         )
-        for name, rows in labels.groupby("dataset")
-    }
-    shown = pd.DataFrame(
-        {
-            "group": [GROUPS.get(group, NO_GROUP) for group in frame["group"]],
-            "Dataset": frame["dataset"],
-            "Labels": [LABEL_NAMES.get(field, MISSING) for field in frame["labels"]],
-            "Sample (original)": [listed.get(name, MISSING) for name in frame["dataset"]],
-            "D ≥ 5": [_percent(share, 1) for share in frame["D_ge_5"]],
-            "Reweighted": [_percent(share, 1) for share in frame["reweighted"]],
-            "Covered": [_percent(share, 0) for share in frame["coverage"]],
-        }
-    )
-    words = ("Labels", "Sample (original)")
-    return plain_table(shown, "depth-table-5", groups="group", rows="Dataset", left=words)
+        shown += [
+            {
+                "dataset": f"{row['dataset']} ({known})",
+                "Label": each["label"],
+                "Sampled": str(each["sampled"]),
+                "Share": _percent(each["share"], 0),
+                "Original": _percent(each["original_share"], 0),
+                "Solved": str(each["solved"]),
+            }
+            | {"D ≥ 5": str(each["D_ge_5"]), "Reweighted": "", "Covered": ""}
+            for each in own
+        ]
+    columns = ["dataset", "Label", "Sampled", "Share", "Original", "Solved"]
+    table = pd.DataFrame(shown, columns=[*columns, "D ≥ 5", "Reweighted", "Covered"])
+    return plain_table(table, "depth-table-5", groups="dataset", rows="Label")
 
 
 def _percent(share: float, digits: int) -> str:

@@ -88,7 +88,7 @@ def second_model_figure(
             f"Share of solved tasks with D ≥ 5 when D comes from {first} alone (open) and from "
             f"the smaller of its estimate and that of {', '.join(later) or 'later models'} "
             "(filled). In brackets: tasks whose D is lowered, of the solved tasks with D > 1 on "
-            "which a later model was run."
+            "which a later model was run. A filled mark alone stands for two equal shares."
         ),
         frame=frame,
         parts={"pooled": pd.DataFrame(pooled, columns=["group", *_EFFECT, "falls"])},

@@ -163,7 +163,8 @@ def bars(
         boxes = hv.Rectangles([(x - 0.36, 0, x + 0.36, y) for x, y in known])
         shown *= boxes.opts(backend=backend, color=fill, **edge)
         texts = hv.Labels([(x, y + 0.05, over[int(x)]) for x, y in known])
-        size = {"size": 5.5, "color": figures.DARK} if mpl else {"text_font_size": "9pt"}
+        size: dict[str, Any] = {"size": 5.5} if mpl else {"text_font_size": "9pt"}
+        size["color" if mpl else "text_color"] = figures.DARK
         shown *= texts.opts(backend=backend, **size)
     return figures.panel(
         shown,

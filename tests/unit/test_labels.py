@@ -9,7 +9,6 @@ from graded import Graded, graded_corpus
 from depthkit.artifacts import (
     build,
     figures,
-    ids,
     labels_figure,
     reweighting_table,
     sampling_table,
@@ -104,7 +103,7 @@ def test_bars_are_as_high_as_the_mean_pass_rates(tmp_path: Path, backend: figure
 
 
 def test_labels_groups_and_sources_are_text_and_never_markup(tmp_path: Path):
-    hostile = '<img src=x onerror="document.title=1"> $\\frac{ 3'
+    hostile = '<img src=x onerror="alert()"> $\\frac{$ 3'
     tasks = [
         Graded(
             name,
@@ -121,11 +120,11 @@ def test_labels_groups_and_sources_are_text_and_never_markup(tmp_path: Path):
         for i in range(4)
     ]
     corpus = graded_corpus(tmp_path / "c", tasks)
-    for artifact_id in ids():
-        made = build(artifact_id, corpus)
+    for artifact_id in ("figure-4", "figure-8", "table-4", "table-5"):
+        made = build(f"depth/{artifact_id}", corpus)
         assert "<img src=x" not in made.show()
         assert made.export(tmp_path / "out")
-    assert "&lt;img" in sampling_table(corpus).show()
+    assert "&lt;img" in reweighting_table(corpus).show()
 
 
 # --- Tables 4 and 5 ---
@@ -179,6 +178,7 @@ def test_without_the_rest_of_a_data_set_nothing_is_reweighted(tmp_path: Path):
     sample = [task for task in skewed() if task.sampled]
     table = reweighting_table(graded_corpus(tmp_path / "c", sample))
     assert table.frame[["reweighted", "coverage"]].isna().all(axis=None)
+    assert table.parts["labels"]["original_share"].isna().all()
     assert "original proportions are not known" in " ".join(table.notes)
 
 
