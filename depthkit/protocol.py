@@ -238,21 +238,12 @@ def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
 
 
 def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
-    """The valid runs that count: of each attempt on a task the one that started first.
-
-    Args:
-        runs: Of any tasks, models, caps and purposes.
-
-    Returns:
-        Sorted by data set, task, purpose, model, cap and attempt.
-    """
+    """Of each attempt on a task, the valid run that started first; by task, purpose, model, cap."""
     attempts: dict[tuple[str, str, str, str, int, int], Run] = {}
     for run in runs:
         if run.valid:
             key = (run.dataset, run.task_id, run.purpose, run.model, run.cap or 0, run.attempt)
-            other = attempts.get(key)
-            if other is None or _age(run) < _age(other):
-                attempts[key] = run
+            attempts[key] = min(attempts.get(key, run), run, key=_age)
     return [attempts[key] for key in sorted(attempts)]
 
 
@@ -262,17 +253,14 @@ def merged_depth(
     """D of a task whose segments were merged into one instruction (Appendix H).
 
     Caps up to the original D are tried from the largest downward, with :data:`RUNS_PER_CAP` runs
-    each, until all runs of a cap fail; D is the smallest cap passed. There are no free runs.
+    each and no free runs, until all runs of a cap fail; D is the smallest cap passed, :data:`ABOVE`
+    if the largest of these fails, and ``None`` while runs are missing.
 
     Args:
         history: Runs of the merged task; only those with purpose ``merged`` count.
         model: The one that is measured with.
-        original: D of the task before, by the same model; :data:`ABOVE` for above the largest cap,
-            for which all caps are tried.
+        original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
         caps: Turn caps in increasing order.
-
-    Returns:
-        :data:`ABOVE` if the largest of these caps fails; ``None`` while runs are missing.
     """
     counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
     lowest = ABOVE
@@ -280,10 +268,8 @@ def merged_depth(
         runs = [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
         if any(run.passed for run in runs):
             lowest = cap
-        elif len(runs) < RUNS_PER_CAP:
-            return None
         else:
-            break
+            return lowest if len(runs) == RUNS_PER_CAP else None
     return lowest
 
 

@@ -1,6 +1,7 @@
 """What a corpus gives beside what a paper prints, and whether they agree.
 
-The only module of this layer that reads :mod:`depthkit.published`; artifact functions never do.
+This and ``cross_checks`` are the only modules of this layer that read :mod:`depthkit.published`;
+artifact functions never do.
 """
 
 from __future__ import annotations
@@ -162,9 +163,7 @@ class Claims:
         return page.Fragment(f'<section class="depthkit claims">{"".join(parts)}</section>')
 
 
-def claims(
-    corpus: Corpus | str | Path, section: str | None = None, *, papers: Iterable[str] = PAPERS
-) -> Claims:
+def claims(corpus: Corpus | str | Path, *sections: str, papers: Iterable[str] = PAPERS) -> Claims:
     """Compare a corpus with the published numbers.
 
     Each number is computed by its artifact over exactly the data sets it is about; one whose data
@@ -172,21 +171,27 @@ def claims(
 
     Args:
         corpus: A corpus, or the name or directory of one.
-        section: Only numbers of this section, such as ``4.2``, and of its tables and figures.
+        sections: Only numbers of these, such as ``4.2``, and of their tables and figures; all if
+            none is named.
         papers: Whose numbers.
 
     Raises:
-        DepthkitError: a published number names a cell that its artifact does not have.
+        DepthkitError: no number is of a section, or a published number names a cell that its
+            artifact does not have.
     """
-    wanted = [
-        claim
-        for paper in papers
-        for claim in published(paper)
-        if section is None or claim.section.split(",")[0] == section
-    ]
-    if not wanted:
-        raise DepthkitError(f"section is {section!r}; no published number is of that section.")
+    every = [claim for paper in papers for claim in published(paper)]
+    known = {_section(claim) for claim in every}
+    if unknown := [section for section in sections if section not in known]:
+        raise DepthkitError(
+            f"section is {unknown[0]!r}; no published number is of that section, but of "
+            f"{', '.join(sorted(known))}."
+        )
+    wanted = [claim for claim in every if not sections or _section(claim) in sections]
     return compare(wanted, corpus)
+
+
+def _section(claim: Claim) -> str:
+    return claim.section.split(",")[0]
 
 
 def compare(wanted: Iterable[Claim], corpus: Corpus | str | Path) -> Claims:

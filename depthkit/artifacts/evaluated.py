@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from depthkit.artifacts.model_styles import in_order
+from depthkit.artifacts.model_styles import in_order, label
 from depthkit.artifacts.own_tasks import Key, OwnTasks, own_tasks, runs_line
 from depthkit.corpus import Corpus
 from depthkit.model import Run
@@ -162,7 +162,7 @@ def _notes(valid: Iterable[Run], results: pd.DataFrame) -> list[str]:
         if tasks.nunique() > 1:
             notes.append(
                 "Models have results on different numbers of tasks ("
-                + ", ".join(f"{name}: {tasks[name]}" for name in in_order(tasks.index))
+                + ", ".join(f"{label(name)}: {tasks[name]}" for name in in_order(tasks.index))
                 + "); each number is over those of its model."
             )
     return notes

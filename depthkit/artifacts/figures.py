@@ -323,10 +323,16 @@ def export(
             axis.set_aspect("auto")
             axis.spines[["top", "right"]].set_visible(False)
             axis.xaxis.set_minor_formatter(NullFormatter())
+            axis.yaxis.set_minor_formatter(NullFormatter())
         handles, names = axes[0].get_legend_handles_labels()
         if names:
             figure.legend(
-                handles, names, loc="outside lower left", ncols=7, frameon=False, fontsize=6
+                handles,
+                names,
+                loc="outside lower left",
+                ncols=_legend_columns(names, size[0]),
+                frameon=False,
+                fontsize=6,
             )
         unsigned = {
             ".svg": {"Date": None, "Creator": None},
@@ -336,3 +342,9 @@ def export(
         for suffix, metadata in unsigned.items():
             figure.savefig(stem.with_suffix(suffix), metadata=metadata, dpi=DPI)
     return [stem.with_suffix(suffix) for suffix in unsigned]
+
+
+def _legend_columns(names: Sequence[str], width: float) -> int:
+    """How many names stand side by side in a legend of 6 points, ``width`` inches wide."""
+    widest = 3.3 * max(len(name) for name in names) + 29  # points, with mark and gaps
+    return max(1, min(7, int(72 * width / widest)))

@@ -157,5 +157,6 @@ def _draw(frame: pd.DataFrame, caps: tuple[int, ...], backend: Any) -> Any:
         [*after, NOT_WITHIN],
         backend,
         xlabel="D after merging (turns)",
+        ylabel="D before (turns)",
     )
-    return hv.Layout([grid.opts(backend=backend, ylabel="D before (turns)")])
+    return hv.Layout([grid])

@@ -108,11 +108,19 @@ def _table_2(frame: pd.DataFrame) -> Any:
             "Turns": formatted(frame["turns"], "{:.0f}"),
             "Minutes": formatted(frame["minutes"], "{:.1f}"),
             "Tokens": formatted(frame["tokens_k"], "{:.1f}"),
-            "Turns, passing": formatted(frame["turns_passed"], "{:.0f}"),
-            "Minutes, passing": formatted(frame["minutes_passed"], "{:.1f}"),
+            "Turns (passing)": formatted(frame["turns_passed"], "{:.0f}"),
+            "Minutes (passing)": formatted(frame["minutes_passed"], "{:.1f}"),
         }
     )
-    return plain_table(shown, "depth-table-2", rows="Model")
+    return plain_table(
+        shown,
+        "depth-table-2",
+        rows="Model",
+        spanners={
+            "All runs": ("Turns", "Minutes", "Tokens"),
+            "Passing runs": ("Turns (passing)", "Minutes (passing)"),
+        },
+    )
 
 
 @artifact("depth/section-4.5", section="4.5, text")
@@ -167,8 +175,8 @@ def models_text(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> Tab
 
 
 _TEXT = {
-    "tasks_all_models": ("tasks with results from all models", "{:,}"),
-    "passed_by_none": ("… passed by none", "{:,}"),
+    "tasks_all_models": ("tasks with results from all models", "{:,.0f}"),
+    "passed_by_none": ("… passed by none", "{:,.0f}"),
     "spread": ("spread of pass@1", "{:.1%}"),
     "rate_gap": ("gap of per-segment pass rates", "{:.3f}"),
     "all_six_ratio": ("ratio of shares that pass all six segments", "{:.2f}"),

@@ -131,11 +131,13 @@ def _draw(frame: pd.DataFrame, caps: tuple[int, ...], style: Any, backend: figur
         }
     )
     depths = shapes.grid(
-        cells, names[::-1], names, backend, xlabel="D of the original task (turns)"
-    )
-    end = len(names) - 0.5
-    depths = (depths * _diagonal(-0.5, end, backend)).opts(
-        backend=backend, ylabel="D of our task (turns)"
+        cells,
+        names[::-1],
+        names,
+        backend,
+        xlabel="D of the original task (turns)",
+        ylabel="D of our task (turns)",
+        diagonal=True,
     )
     known = frame.dropna(subset=["W", "W_original"])
     # the axes are logarithmic
@@ -144,7 +146,7 @@ def _draw(frame: pd.DataFrame, caps: tuple[int, ...], style: Any, backend: figur
     plane = hv.Overlay([])
     if len(marks):
         cloud = marks[["x", "y", "task_id", "W", "W_original"]]
-        plane = _diagonal(*limits, backend) * figures.points(
+        plane = shapes.equal(*limits, backend) * figures.points(
             cloud, "x", "y", style, backend, label="pairs"
         )
     right = figures.panel(
@@ -160,13 +162,3 @@ def _draw(frame: pd.DataFrame, caps: tuple[int, ...], style: Any, backend: figur
         ylim=limits,
     )
     return hv.Layout([depths, right])
-
-
-def _diagonal(low: float, high: float, backend: figures.Backend) -> Any:
-    """A dashed line of equal values."""
-    import holoviews as hv
-
-    look: dict[str, Any] = {"line_dash": "dashed", "line_width": 1}
-    if backend == "matplotlib":
-        look = {"linestyle": "--", "linewidth": 0.8}
-    return hv.Curve([(low, low), (high, high)]).opts(backend=backend, color=figures.DARK, **look)

@@ -105,12 +105,12 @@ def _our_tasks(frame: pd.DataFrame, generation: pd.DataFrame) -> Any:
     own, made = frame.iloc[0], generation.iloc[0]
     segments = {f"{k:g}" for k in (own["k_min"], own["k_max"]) if not pd.isna(k)}
     rows = [
-        ("Tasks", "tasks", f"{own['tasks']:,}"),
-        ("Tasks", "seed environments", _said(own["seed_envs"], "{:,}")),
+        ("Tasks", "tasks", f"{own['tasks']:,.0f}"),
+        ("Tasks", "seed environments", _said(own["seed_envs"], "{:,.0f}")),
         ("Tasks", "segments", " to ".join(sorted(segments)) or MISSING),
-        ("Tasks", f"solved, with D ≥ {DEEP}", _said(own["D_ge_40"], "{:,}")),
-        ("Generation", "environments", _said(made["seeds"], "{:,}")),
-        ("Generation", "accepted", _said(made["accepted"], "{:,}")),
+        ("Tasks", f"solved, with D ≥ {DEEP}", _said(own["D_ge_40"], "{:,.0f}")),
+        ("Generation", "environments", _said(made["seeds"], "{:,.0f}")),
+        ("Generation", "accepted", _said(made["accepted"], "{:,.0f}")),
         ("Generation", "accepted, share", _said(made["accepted_share"], "{:.0%}")),
         ("Generation", "cost", _said(made["cost_usd"], "${:,.2f}")),
         ("Generation", "cost per accepted task", _said(made["cost_usd_per_accepted"], "${:,.2f}")),

@@ -117,7 +117,7 @@ OUTCOMES = {
     "submitted": ("submitted later", "#F7E3B0"),
     "unclear": ("submitted, when is not known", "#FFFFFF"),
     "terminal": ("terminal broken", "#444444"),
-    "limit": ("limit of time or turns", "#A9A9A9"),
+    "limit": ("limit of time or turns", "#7F7F7F"),
 }
 """How a run ends, as Figure 14 classes it: what the legend says, and its colour."""
 
@@ -215,7 +215,7 @@ def _draw(frame: pd.DataFrame, models: list[str], backend: figures.Backend) -> A
             boxes.append(model_shapes.Bar(start, y - 0.36, start + share, y + 0.36, said))
             if share >= 0.05:
                 text = (start + share / 2, y, f"{share:.0%}")
-                (light if outcome in ("passed", "terminal") else dark).append(text)
+                (light if outcome in ("passed", "terminal", "limit") else dark).append(text)
         if boxes:
             shown *= model_shapes.bars(boxes, fill, backend, name=name)
     for places_of, ink in ((dark, figures.DARK), (light, "#FFFFFF")):

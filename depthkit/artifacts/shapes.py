@@ -97,6 +97,8 @@ def grid(
     backend: figures.Backend,
     *,
     xlabel: str,
+    ylabel: str = "",
+    diagonal: bool = False,
 ) -> Any:
     """Counts in a grid, darker for a greater share of their row; a finished panel.
 
@@ -106,6 +108,8 @@ def grid(
         columns: From the left.
         backend: For which to draw.
         xlabel: What the columns are.
+        ylabel: What the rows are.
+        diagonal: Whether a dashed line goes up from the first column of the last row.
     """
     import holoviews as hv
 
@@ -123,9 +127,9 @@ def grid(
         shown = hv.Overlay([])
     else:
         edge = {"linewidth": 0.3, "edgecolor": "#AAAAAA"} if mpl else {"line_color": "#AAAAAA"}
-        shown = hv.Overlay(
-            [hv.Rectangles(boxes, vdims="shade").opts(backend=backend, color="shade", **edge)]
-        )
+        drawn = hv.Rectangles(boxes, vdims="shade").opts(backend=backend, color="shade", **edge)
+        line = [equal(-0.5, min(len(rows), len(columns)) - 0.5, backend)] if diagonal else []
+        shown = hv.Overlay([*line, drawn])
     size = {"size": 6} if mpl else {"text_font_size": "9pt"}
     for texts, ink in ((dark, figures.DARK), (light, "#FFFFFF")):
         if texts:
@@ -135,12 +139,22 @@ def grid(
         shown,
         backend,
         xlabel=xlabel,
-        ylabel="",
+        ylabel=ylabel,
         xticks=[(float(place), name) for place, name in enumerate(columns)] or [(0.0, "")],
         xlim=(-0.6, max(1, len(columns)) - 0.4),
         yticks=[(_place(row, rows), name) for row, name in enumerate(rows)] or [(0.0, "")],
         ylim=(-0.6, max(1, len(rows)) - 0.4),
     )
+
+
+def equal(low: float, high: float, backend: figures.Backend) -> Any:
+    """A dashed line on which both axes have equal values, between two of them."""
+    import holoviews as hv
+
+    look: dict[str, Any] = {"line_dash": "dashed", "line_width": 1}
+    if backend == "matplotlib":
+        look = {"linestyle": "--", "linewidth": 0.8}
+    return hv.Curve([(low, low), (high, high)]).opts(backend=backend, color=figures.DARK, **look)
 
 
 def bars(

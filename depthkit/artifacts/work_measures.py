@@ -108,7 +108,8 @@ def _draw(chosen: Audited, frame: pd.DataFrame, backend: figures.Backend) -> Any
                 backend,
                 xlabel=f"Median W ({label.lower().replace('bpe', 'BPE')})",
                 ylabel="",
-                xlim=(0, 1.25 * rows["W"].max() if len(rows) and rows["W"].max() > 0 else 1),
+                xticks=3,
+                xlim=(0, 1.4 * rows["W"].max() if len(rows) and rows["W"].max() > 0 else 1),
                 yticks=[(place, name) for name, place in places.items()] or [(0.0, "")],
                 ylim=(-0.6, max(1, len(names)) - 0.4),
             )

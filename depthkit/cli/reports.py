@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -58,32 +59,51 @@ def report(
         Path | None, typer.Option("-o", "--output", help="Default: reports/build.")
     ] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option("-p", metavar="KEY=VALUE", help="Set a parameter.")
+        list[str] | None,
+        typer.Option("-p", metavar="KEY=VALUE", help="Set a parameter; lists as [TB2, TW]."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Reports that run at once. [default: number of cores]"),
+    ] = None,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Print each page to PDF too, with a browser.")
+    ] = False,
 ) -> None:
     """Run the notebooks whose report is stale; write pages that open offline."""
-    import yaml
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from depthkit import reports
 
-    overrides = {}
+    texts = {}
     for pair in parameter or []:
-        key, equals, value = pair.partition("=")
-        try:
-            overrides[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise DepthkitError(f"-p {pair}: the value is not YAML.") from error
-        if not equals:
+        key, equals, texts[key] = pair.partition("=")
+        if not equals or not key:
             raise DepthkitError(f"-p {pair}: write it as key=value, such as seed=1.")
     project = reports.find_project()
-    chosen = reports.load_reports(project, names or [], corpus=corpus, overrides=overrides)
+    chosen = reports.load_reports(project, names or [], corpus=corpus, texts=texts)
     build = output or project / "reports/build"
+    words = {"built": "made", "fresh": "up to date", "failed": "FAILED"}
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("Making reports"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        redirect_stdout=sys.stdout.isatty(),  # what is piped stays in the pipe
+    )
+    with bar:
+        all_reports = bar.add_task("", total=len(chosen))
 
-    def say(outcome: reports.Outcome) -> None:
-        words = {"built": "made", "fresh": "up to date", "failed": "FAILED"}
-        typer.echo(f"{outcome.name}: {words[outcome.state]} ({outcome.seconds:.1f} s)")
+        def say(outcome: reports.Outcome) -> None:
+            typer.echo(f"{outcome.name}: {words[outcome.state]} ({outcome.seconds:.1f} s)")
+            bar.advance(all_reports)
 
-    outcomes = reports.make_reports(chosen, build, progress=say)
+        outcomes = reports.make_reports(chosen, build, progress=say, workers=workers, pdf=pdf)
     typer.echo(build / "index.html")
     if failed := [outcome for outcome in outcomes if outcome.error]:
         typer.echo("\n\n".join(f"{o.name}: {o.error}" for o in failed), err=True)

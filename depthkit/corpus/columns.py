@@ -32,7 +32,7 @@ from depthkit.model import NO_RESULT_STOPS, Record, Run
 log = logging.getLogger(__name__)
 
 _KEY = b"depthkit.key"
-_VERSION = "2"
+_VERSION = "3"
 """Part of every cache key: raise it when the columns change."""
 
 _SCALARS: dict[Any, pa.DataType] = {

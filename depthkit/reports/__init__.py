@@ -5,7 +5,13 @@ is a directory ``build/NAME/`` that is replaced as a whole once its notebook has
 that a failing notebook leaves the last good report.
 """
 
-from depthkit.reports.listing import Report, check_parameters, find_project, load_reports
+from depthkit.reports.listing import (
+    Report,
+    check_parameters,
+    find_project,
+    load_reports,
+    read_value,
+)
 from depthkit.reports.making import Outcome, make_reports
 
 __all__ = [
@@ -15,4 +21,5 @@ __all__ = [
     "find_project",
     "load_reports",
     "make_reports",
+    "read_value",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import depthkit
@@ -15,22 +15,34 @@ from depthkit.reports.listing import Report
 _PACKAGE = Path(depthkit.__file__).parent
 
 
-def report_digest(report: Report) -> str:
-    """Changes whenever the report would come out differently."""
-    text = report.notebook.read_text("utf-8")
-    corpus = report.parameters.get("corpus")
-    parts = [
-        report.title,
-        text,
-        json.dumps(dict(report.parameters), sort_keys=True),
-        Corpus.open(corpus).digest() if isinstance(corpus, str) else "",
-        _code_digest(text),
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def report_digests(reports: Iterable[Report]) -> list[str]:
+    """One a report; it changes whenever the report would come out differently."""
+    imports: dict[Path, tuple[Path, ...]] = {}
+    corpora: dict[str, str] = {}
+    digests = []
+    for report in reports:
+        text = report.notebook.read_text("utf-8")
+        corpus = report.parameters.get("corpus")
+        if isinstance(corpus, str) and corpus not in corpora:
+            corpora[corpus] = Corpus.open(corpus).digest()
+        parts = [
+            report.title,
+            text,
+            json.dumps(dict(report.parameters), sort_keys=True),
+            corpora[corpus] if isinstance(corpus, str) else "",
+            _code_digest(text, imports),
+        ]
+        digests.append(hashlib.sha256(json.dumps(parts).encode()).hexdigest())
+    return digests
 
 
-def _code_digest(notebook: str) -> str:
-    """Of the modules that a notebook and this layer import, and of the data files beside them."""
+def _code_digest(notebook: str, imports: dict[Path, tuple[Path, ...]]) -> str:
+    """Of the modules that a notebook and this layer import, and of the data files beside them.
+
+    Args:
+        notebook: Its JSON.
+        imports: What modules import, as far as it was read before; is added to.
+    """
     cells = json.loads(notebook)["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     used: set[Path] = set()
@@ -40,7 +52,9 @@ def _code_digest(notebook: str) -> str:
         path = todo.pop()
         if path not in used:
             used.add(path)
-            todo += _imported(path.read_text("utf-8"))
+            if path not in imports:
+                imports[path] = tuple(_imported(path.read_text("utf-8")))
+            todo += imports[path]
     folders = {path.parent for path in used} - {_PACKAGE}
     used |= {
         path

@@ -9,6 +9,7 @@ from typing import Any
 from depthkit.artifacts import page
 from depthkit.artifacts.artifact import file_label
 from depthkit.reports.files import read_json
+from depthkit.reports.printing import PDF
 
 
 def index_page(build: Path) -> str:
@@ -39,6 +40,8 @@ def _index_entry(directory: Path, about: dict[str, Any], failure: dict[str, Any]
         parts += [f'<p class="provenance">{escape(line)}</p>' for line in provenance]
         if score.is_file():
             parts.append(f"<p>Published numbers: {escape(score.read_text('utf-8'))}</p>")
+        if (directory / PDF).is_file():
+            parts.append(f'<p class="files"><a href="{name}/{PDF}">PDF</a></p>')
         for artifact in shown:
             links = " ".join(
                 f'<a href="{name}/{escape(file)}">{escape(file_label(file))}</a>'

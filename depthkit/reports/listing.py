@@ -58,17 +58,20 @@ def load_reports(
     *,
     corpus: str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> list[Report]:
     """Reports to make, with their parameters checked; nothing has run yet.
 
     Args:
         project: As :func:`find_project` gives it.
         names: Only these; all if empty.
-        corpus: Replaces the parameter ``corpus`` of each.
-        overrides: Replace parameters of each.
+        corpus: Replaces the parameter ``corpus`` of each that has it.
+        overrides: Replace parameters of each report that has them.
+        texts: The same, as typed on a command line (see :func:`read_value`).
 
     Raises:
-        DepthkitError: names the report, the parameter and the valid ones.
+        DepthkitError: a parameter is of another type, or none of the reports has it; names the
+            report, the parameter and the valid ones.
     """
     source = project / "reports/reports.yaml"
     try:
@@ -90,12 +93,21 @@ def load_reports(
             "and _."
         )
     changed = dict(overrides or {}) | ({"corpus": corpus} if corpus is not None else {})
-    reports = []
-    for name in names or entries:
+    texts = dict(texts or {})
+    reports, taken = [], set[str]()
+    chosen = list(dict.fromkeys(names or entries))
+    for name in chosen:
         entry = entries[name]
         notebook = project / "notebooks" / entry.notebook
-        parameters = check_parameters(notebook, dict(entry.parameters) | changed)
+        known = notebook_parameters(notebook)
+        given = {key: value for key, value in changed.items() if key in known}
+        given |= {key: read_value(known[key][0], texts[key]) for key in texts if key in known}
+        taken |= set(given)
+        parameters = check_parameters(notebook, dict(entry.parameters) | given)
         reports.append(Report(name, entry.title, notebook, parameters))
+    for key in [*changed, *texts]:
+        if key not in taken:
+            check_parameters(reports[0].notebook, {key: None})  # raises: it is unknown there too
     return reports
 
 
@@ -135,6 +147,33 @@ def notebook_parameters(notebook: Path) -> dict[str, tuple[str, Any]]:
 _TYPES: dict[str, Any] = {t.__name__: t for t in (bool, int, float, str, list, dict, tuple)}
 
 
+def read_value(annotation: str, text: str) -> Any:
+    """A parameter as typed on a command line: YAML if that fits its type, else the text itself.
+
+    Args:
+        annotation: As the notebook declares it, such as ``list[str] | None``.
+        text: Such as ``[TB2, TW]``, ``null`` or ``12``.
+
+    Returns:
+        A value that may still be of another type.
+    """
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return text if not _fits(annotation, value) and _fits(annotation, text) else value
+
+
+def _fits(annotation: str, value: Any) -> bool:
+    kind = eval(annotation, {"__builtins__": {}}, _TYPES)  # noqa: S307 - our notebook's types
+    config = ConfigDict(allow_inf_nan=False, strict=True)
+    try:
+        TypeAdapter(kind, config=config).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
 def check_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters of a notebook, with the given values in place of defaults.
 
@@ -150,13 +189,9 @@ def check_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]
     values = {name: default for name, (_, default) in known.items()} | dict(given)
     for name, value in values.items():
         annotation = known[name][0]
-        kind = eval(annotation, {"__builtins__": {}}, _TYPES)  # noqa: S307 - our notebook's types
-        config = ConfigDict(allow_inf_nan=False, strict=True)
-        try:
-            TypeAdapter(kind, config=config).validate_python(value)
-        except ValidationError as error:
+        if not _fits(annotation, value):
             raise DepthkitError(
                 f"{notebook.name}: {name} is {value!r}, which is not {annotation}; its parameters "
                 f"are {valid}."
-            ) from error
+            )
     return values

@@ -11,19 +11,22 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
 from depthkit.artifacts import page
 from depthkit.artifacts.artifact import REPORT_DIR
 from depthkit.errors import DepthkitError
-from depthkit.reports.digest import report_digest
+from depthkit.reports.digest import report_digests
 from depthkit.reports.files import now, read_json, write
 from depthkit.reports.index import index_page
 from depthkit.reports.listing import Report
+from depthkit.reports.printing import PDF, find_browser, print_page
 
 CELL_TIMEOUT = 600
 """Seconds after which a cell that does not end fails its report."""
@@ -44,6 +47,8 @@ def make_reports(
     build: Path,
     *,
     progress: Callable[[Outcome], None] = lambda _: None,
+    workers: int | None = None,
+    pdf: bool = False,
 ) -> list[Outcome]:
     """Make those that are stale, then the index page.
 
@@ -53,36 +58,68 @@ def make_reports(
     Args:
         reports: From :func:`load_reports`.
         build: Directory for ``index.html`` and a directory for each report.
-        progress: Called after each report.
+        progress: Called after each report, in the order in which they end.
+        workers: How many run at once; the number of cores by default.
+        pdf: Print each page to ``report.pdf`` as well, with a browser.
 
     Returns:
-        One outcome a report; a failed one left its last good version.
+        One outcome a report, in the order given; a failed one left its last good version.
 
     Raises:
-        DepthkitError: a corpus is not there; nothing has run.
+        DepthkitError: a corpus or the browser is not there, or ``workers`` is below 1; nothing has
+            run.
     """
-    keys = [report_digest(report) for report in reports]  # a missing corpus stops us here
+    if workers is not None and workers < 1:
+        raise DepthkitError(f"workers is {workers}; it must be at least 1.")
+    if pdf:
+        find_browser()
+    keys = report_digests(reports)  # a missing corpus stops us here
     build.mkdir(parents=True, exist_ok=True)
-    outcomes = []
+    outcomes: dict[str, Outcome] = {}
+
+    def ended(outcome: Outcome) -> None:
+        outcomes[outcome.name] = outcome
+        progress(outcome)
+
+    stale = []
     for report, key in zip(reports, keys, strict=True):
-        start = time.monotonic()
         target = build / report.name
-        error = None
-        state: Literal["built", "fresh", "failed"] = "fresh"
-        if read_json(target / "report.json").get("key") == key:
+        fresh = read_json(target / "report.json").get("key") == key
+        if fresh and (not pdf or (target / PDF).is_file()):
             (target / "failure.json").unlink(missing_ok=True)
+            ended(Outcome(report.name, "fresh", 0.0))
         else:
-            try:
-                _make(report, key, target)
-                state = "built"
-            except Exception as failure:  # whatever a notebook raises is its report's outcome
-                state, error = "failed", _readable(failure)
-                target.mkdir(exist_ok=True)
-                write(target / "failure.json", json.dumps({"error": error, "when": now()}))
-        outcomes.append(Outcome(report.name, state, time.monotonic() - start, error))
-        progress(outcomes[-1])
+            stale.append((report, key, target, fresh, pdf))
+    most = min(len(stale), workers or os.cpu_count() or 1)
+    if most <= 1:
+        for job in stale:
+            ended(_attempt(*job))
+    else:
+        # Processes, as a kernel is found through the environment of the one that starts it.
+        with ProcessPoolExecutor(most, get_context("spawn")) as pool:
+            jobs = [pool.submit(_attempt, *job) for job in stale]
+            for done in as_completed(jobs):
+                ended(done.result())
     write(build / "index.html", index_page(build))
-    return outcomes
+    return [outcomes[report.name] for report in reports]
+
+
+def _attempt(report: Report, key: str, target: Path, fresh: bool, pdf: bool) -> Outcome:
+    """Make one report, or only its PDF where the page is fresh."""
+    start = time.monotonic()
+    state: Literal["built", "failed"] = "built"
+    error = None
+    try:
+        if not fresh:
+            _make(report, key, target)
+        if pdf:
+            print_page(target / "index.html", target / PDF)
+        (target / "failure.json").unlink(missing_ok=True)
+    except Exception as failure:  # whatever a notebook raises is its report's outcome
+        state, error = "failed", _readable(failure)
+        target.mkdir(exist_ok=True)
+        write(target / "failure.json", json.dumps({"error": error, "when": now()}))
+    return Outcome(report.name, state, time.monotonic() - start, error)
 
 
 def _make(report: Report, key: str, target: Path) -> None:
@@ -124,7 +161,7 @@ def _run(report: Report, made: Path, scratch: Path) -> Any:
             sys.executable,
             "-m",
             "ipykernel_launcher",
-            "--log-level=ERROR",
+            "--log-level=CRITICAL",
             "-f",
             "{connection_file}",
         ],

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 from depthkit.artifacts import depth_work_figure, page
 from depthkit.corpus import Corpus
 from depthkit.reports import load_reports, make_reports
+from depthkit.reports.printing import print_page
 
 pytestmark = pytest.mark.browser
 
@@ -60,6 +61,15 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (outcome,) = make_reports(reports, folder / "build")
     assert outcome.state == "built", outcome.error
     return folder / "build"
+
+
+def test_a_report_is_printed_with_its_figures_and_the_same_each_time(build: Path, tmp_path: Path):
+    for name in ("one.pdf", "two.pdf"):
+        print_page(build / "audit/index.html", tmp_path / name)
+    printed = (tmp_path / "one.pdf").read_bytes()
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 50_000  # drawings, not only text
+    assert printed == (tmp_path / "two.pdf").read_bytes()
 
 
 def overflow(page: Page) -> int:

@@ -189,6 +189,16 @@ def test_claims_of_one_section_leave_out_the_others(tmp_path: Path):
         claims(write_corpus(tmp_path / "d", [Spec("a", 1)]), "9.9")
 
 
+def test_several_sections_are_shown_together_in_the_papers_order(tmp_path: Path):
+    corpus = write_corpus(tmp_path / "c", [Spec("a", 1)])
+    both = [each.claim.id for each in claims(corpus, "G", "4.4").results]
+    alone = [[e.claim.id for e in claims(corpus, name).results] for name in ("4.4", "G")]
+    assert sorted(both) == sorted(alone[0] + alone[1])
+    assert [each for each in both if each in alone[0]] == alone[0]
+    with pytest.raises(DepthkitError, match=r"section is '4\.9'.*4\.4"):
+        claims(corpus, "4.4", "4.9")
+
+
 def test_the_command_prints_one_object_a_claim(tmp_path: Path):
     corpus = seven_sets(tmp_path / "seven")
     printed = CliRunner().invoke(app, ["claims", "--corpus", str(corpus.path), "--json"])

@@ -14,7 +14,14 @@ from typer.testing import CliRunner
 from depthkit.artifacts import page
 from depthkit.cli import app
 from depthkit.errors import DepthkitError
-from depthkit.reports import check_parameters, find_project, load_reports, make_reports
+from depthkit.reports import (
+    Outcome,
+    check_parameters,
+    find_project,
+    load_reports,
+    make_reports,
+    read_value,
+)
 
 ROOT = Path(__file__).parents[2]
 PARAMETERS = "seed: int = 0\nname: str | None = None\nsome: list[str] | None = None"
@@ -117,6 +124,51 @@ def test_a_parameters_cell_holds_annotated_constants_only(project: Path, line: s
         load_reports(project)
 
 
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        ("int", "12", 12),
+        ("str", "12", "12"),
+        ("str", "yes", "yes"),
+        ("str", "2026-11-03", "2026-11-03"),
+        ("str | None", "null", None),
+        ("str", "a: b: c", "a: b: c"),
+        ("list[str] | None", "[TB2, TW]", ["TB2", "TW"]),
+        ("list[int] | None", "[1, 5]", [1, 5]),
+        ("int", "1.5", 1.5),  # of another type, which is refused later
+    ],
+)
+def test_a_value_from_the_command_line_takes_the_declared_type(
+    annotation: str, text: str, value: Any
+):
+    assert read_value(annotation, text) == value
+
+
+def test_a_parameter_goes_to_the_reports_that_have_it(project: Path):
+    write_notebook(project / "notebooks/other.ipynb", parameters="corpus: str = 'demo'")
+    listed = project / "reports/reports.yaml"
+    entries = yaml.safe_load(listed.read_text())
+    entries["other"] = {"title": "Another", "notebook": "other.ipynb"}
+    listed.write_text(yaml.safe_dump(entries))
+    reports = {report.name: report for report in load_reports(project, texts={"seed": "5"})}
+    assert reports["small"].parameters["seed"] == 5
+    assert reports["other"].parameters == {"corpus": "demo"}
+    with pytest.raises(DepthkitError, match="has no parameter sead"):
+        load_reports(project, texts={"sead": "5"})
+    with pytest.raises(DepthkitError, match=r"other\.ipynb has no parameter seed"):
+        load_reports(project, ["other"], texts={"seed": "5"})
+
+
+@pytest.mark.parametrize("pair", ["seed", "=1"])
+def test_a_parameter_without_key_and_value_says_how_to_write_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch, pair: str
+):
+    monkeypatch.chdir(project)
+    failed = CliRunner().invoke(app, ["report", "-p", pair])
+    assert failed.exit_code == 2
+    assert "key=value" in failed.output
+
+
 def test_an_unknown_report_is_an_error_that_lists_those_there(project: Path):
     with pytest.raises(DepthkitError, match=r"no report big; reports\.yaml has small"):
         load_reports(project, ["big"])
@@ -215,6 +267,70 @@ def test_notebooks_run_in_this_very_interpreter_whatever_kernels_are_registered(
     assert sys.executable in make(project)[1]
 
 
+def test_several_reports_run_at_once_and_one_that_fails_stops_no_other(project: Path):
+    entries = {}
+    for name, source in {
+        "first": "from pathlib import Path\nimport time\nhere = Path('WHERE')\n"
+        "(here / 'first').touch()\n"
+        "deadline = time.time() + 60\n"
+        "while not (here / 'second').exists() and time.time() < deadline: time.sleep(0.05)\n"
+        "print('met' if (here / 'second').exists() else 'alone')",
+        "second": "from pathlib import Path\nimport time\nhere = Path('WHERE')\n"
+        "(here / 'second').touch()\n"
+        "deadline = time.time() + 60\n"
+        "while not (here / 'first').exists() and time.time() < deadline: time.sleep(0.05)\n"
+        "print('met' if (here / 'first').exists() else 'alone')",
+        "broken": "raise ValueError('no')",
+    }.items():
+        source = source.replace("WHERE", str(project))
+        write_notebook(project / f"notebooks/{name}.ipynb", source)
+        entries[name] = {"title": name, "notebook": f"{name}.ipynb"}
+    (project / "reports/reports.yaml").write_text(yaml.safe_dump(entries, sort_keys=False))
+    build, seen = project / "reports/build", list[Outcome]()
+    outcomes = make_reports(load_reports(project), build, workers=2, progress=seen.append)
+    assert [(each.name, each.state) for each in outcomes] == [
+        ("first", "built"),
+        ("second", "built"),
+        ("broken", "failed"),
+    ]
+    assert sorted(each.name for each in seen) == ["broken", "first", "second"]
+    for name in ("first", "second"):
+        assert "<pre>met" in (build / name / "index.html").read_text()
+    assert "ValueError" in (build / "index.html").read_text()
+    again = make_reports(load_reports(project), build, workers=2)
+    assert [each.state for each in again] == ["fresh", "fresh", "failed"]
+
+
+def test_fewer_than_one_worker_is_an_error(project: Path):
+    with pytest.raises(DepthkitError, match="workers is 0; it must be at least 1"):
+        make_reports(load_reports(project), project / "build", workers=0)
+
+
+def test_a_pdf_without_a_browser_is_an_error_before_anything_runs(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(project))
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    with pytest.raises(DepthkitError, match="A PDF is printed by Chromium or Chrome"):
+        make_reports(load_reports(project), project / "build", pdf=True)
+    assert not (project / "build").exists()
+
+
+def test_a_browser_that_fails_leaves_the_page_and_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    browser = project / "browser"
+    browser.write_text("#!/bin/sh\necho cannot >&2\nexit 3\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("CHROMIUM", str(browser))
+    build = project / "build"
+    (outcome,) = make_reports(load_reports(project), build, pdf=True)
+    assert outcome.state == "failed"
+    assert "the browser did not print it (cannot)" in (outcome.error or "")
+    assert "seed is 3" in (build / "small/index.html").read_text()
+    assert not (build / "small/report.pdf").exists()
+
+
 # --- the audit report ---
 
 
@@ -264,6 +380,17 @@ def test_the_index_links_pages_figures_and_tables_that_are_there(audit: Path):
     assert all((audit / link).is_file() for link in links)
     assert "computed numbers agree" in index
     assert re.search(r"Made \d{4}-\d\d-\d\d \d\d:\d\d UTC", index)
+
+
+@pytest.mark.slow
+def test_every_report_is_made_from_the_demo_corpus_which_lacks_much(tmp_path: Path):
+    reports = load_reports(ROOT, corpus="demo")
+    for outcome in make_reports(reports, tmp_path):
+        assert outcome.state == "built", outcome.error
+        path = tmp_path / outcome.name / "index.html"
+        assert path.stat().st_size < 5_000_000
+        assert not page.outside_addresses(path.read_text())
+    assert (tmp_path / "index.html").stat().st_size < 5_000_000
 
 
 @pytest.mark.parametrize(
