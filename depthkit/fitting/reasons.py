@@ -9,9 +9,5 @@ REASONS = {
     "figure-7/TBLite-tuned": (
         "TBLite's 9.1% cannot come from three runs of 100 tasks: 27 of 300 is 9.0%, 28 is 9.3%."
     ),
-    "figure-4/curated-N-low": (
-        "Not found, not shown impossible: the printed interval is 0.44 wide, where 105 tasks at "
-        "+0.06 give about 0.38 (Fisher) and the percentile bootstrap no more on the fitted ranks."
-    ),
 }
 """By the claim's id."""
