@@ -19,6 +19,7 @@ LAYERS = (
     "trials",
     "experiments",
     "generation",
+    "fitting",
     "artifacts",
     "reports",
     "dashboard",
