@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from depthkit import artifacts
+from depthkit.published import published
 from depthkit.reports import load_reports
 from depthkit.reports.listing import notebook_parameters
 
@@ -45,3 +49,27 @@ def test_a_notebook_only_imports_and_calls(path: Path):
         assert len({type(line) for line in lines}) == 1
         assert all(isinstance(line, ast.ImportFrom | ast.Import | ast.Expr) for line in lines)
         assert isinstance(lines[0], ast.ImportFrom | ast.Import) or len(lines) == 1
+
+
+def test_the_readme_maps_every_artifact_to_its_notebook_and_claims():
+    rows = re.findall(
+        r"^\| [\w .]+ \| `(depth/[\w.-]+)` \| `(\w+)` \| `(\w+)` \| (\d+) \|$",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE,
+    )
+    claims = Counter(
+        claim.artifact
+        for claim in published("depth")
+        if claim.kind == "computed" and claim.artifact and not claim.repeats
+    )
+    assert {row[0] for row in rows} == set(artifacts.ids()) >= set(claims)
+    for artifact_id, function, notebook, count in rows:
+        assert claims[artifact_id] == int(count), artifact_id
+        calls = [
+            line
+            for cell in json.loads((ROOT / f"notebooks/{notebook}.ipynb").read_text())["cells"]
+            for line in cell["source"]
+            if cell["cell_type"] == "code" and line.startswith(f"{function}(")
+        ]
+        assert calls, artifact_id
+        assert getattr(artifacts, function)("demo").id == artifact_id
