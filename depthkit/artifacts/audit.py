@@ -8,7 +8,15 @@ from typing import Any
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
-from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, numbers, work_notes
+from depthkit.artifacts.datasets import (
+    GROUPS,
+    NO_GROUP,
+    Audited,
+    audited,
+    is_existing,
+    numbers,
+    work_notes,
+)
 from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.corpus import Corpus
 from depthkit.stats import DepthQuantile, depth_quantile, quantile
@@ -169,8 +177,9 @@ def audit_text(
 ) -> Table:
     """What the text of Section 4.2 says over several data sets together.
 
-    One row a group, and ``existing`` for all data sets but our own. ``N_6_10`` counts solved
-    tasks with N from 6 to 10 and a known D, ``N_6_10_D_1`` those of them with D = 1.
+    One row a group, and ``existing`` for the synthetic and human-curated data sets together.
+    ``N_6_10`` counts solved tasks with N from 6 to 10 and a known D, ``N_6_10_D_1`` those of them
+    with D = 1.
 
     Args:
         corpus: What was measured.
@@ -179,7 +188,7 @@ def audit_text(
     """
     chosen = audited(corpus, datasets, caps)
     rows = [_pool(chosen, name, chosen.solved["group"] == name) for name in GROUPS]
-    rows.append(_pool(chosen, "existing", chosen.solved["group"] != "ours"))
+    rows.append(_pool(chosen, "existing", is_existing(chosen.solved["group"])))
     frame = pd.DataFrame([row for row in rows if row["solved"]], columns=list(rows[0]))
     return Table(
         title=(

@@ -84,6 +84,16 @@ def order(name: str, group: str | None) -> tuple[int, int, str]:
     )
 
 
+def is_existing(groups: pd.Series) -> pd.Series:
+    """Which tasks are of existing data sets, by their groups: the synthetic and human-curated.
+
+    Tasks without a group count only where no task states one of these: in a corpus that does,
+    they are something else, such as the original tasks of our seed environments.
+    """
+    stated = groups.isin([group for group in GROUPS if group != "ours"])
+    return stated if stated.any() else groups != "ours"
+
+
 def find_datasets(corpus: Corpus, wanted: Sequence[str]) -> list[str] | None:
     """The corpus' own names for data sets in any letter case; ``None`` if one is missing."""
     by_key = {name.casefold(): name for name in corpus.estimates()["dataset"].unique()}

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
-from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited
+from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, is_existing
 from depthkit.artifacts.levels import level
-from depthkit.artifacts.samples import OURS, task_details
+from depthkit.artifacts.samples import task_details
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
@@ -164,7 +164,7 @@ def _existing(
     """Every task of data sets that are not ours: whether sampled, solved, with D and labels."""
     chosen = audited(corpus, datasets, caps)
     measured = chosen.tasks[["dataset", "task_id", "group", "solved", "D"]]
-    measured = measured[measured["group"] != OURS]
+    measured = measured[is_existing(measured["group"])]
     tasks = measured.merge(
         task_details(corpus, datasets, _FIELDS), on=["dataset", "task_id"], how="left"
     )
@@ -175,7 +175,7 @@ def _existing(
 
 def _names(chosen: Audited) -> list[str]:
     """Existing data sets in the order in which they are shown."""
-    existing = set(chosen.tasks.loc[chosen.tasks["group"] != OURS, "dataset"])
+    existing = set(chosen.tasks.loc[is_existing(chosen.tasks["group"]), "dataset"])
     return [name for name in chosen.datasets if name in existing]
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from depthkit.artifacts import figures, shapes
 from depthkit.artifacts.artifact import Figure, artifact
+from depthkit.artifacts.datasets import is_existing
 from depthkit.artifacts.difficulty import mark, quadrant_rows, short
 from depthkit.artifacts.samples import (
     CAPTION,
@@ -61,7 +62,7 @@ def second_model_figure(
     solved = about.solved.dropna(subset=["D", "D_first"])
     keys = zip(solved["dataset"], solved["task_id"], strict=True)
     solved = solved.assign(run_on=[key in tried for key in keys])
-    existing = solved[solved["group"] != OURS]
+    existing = solved[is_existing(solved["group"])]
     rows, notes = [], []
     for name in about.chosen.datasets:
         tasks = existing[existing["dataset"] == name]
