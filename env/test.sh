@@ -1,37 +1,26 @@
 #!/usr/bin/env bash
-# Runs all tests with the Python given, in three processes side by side: tests on the engine that may
-# meet those of others, tests on the engine that may not (marked `alone`), and all the rest.
-# Called by `make test`, with an engine up.
+# Runs all tests with the Python given: those that use the engine one after another, because they
+# look at all that is in it, and the others beside them. Called by `make test`, with an engine up.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
-running=()
-trap '[ ${#running[@]} -eq 0 ] || kill "${running[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+other=
+trap '[ -z "$other" ] || kill "$other" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
-tests() { # NAME PYTEST-ARGUMENT…
-    local name=$1
-    shift
-    COVERAGE_FILE=.coverage.$name "$python" -m pytest --cov --cov-report= "$@"
-}
-
-beside() { # NAME PYTEST-ARGUMENT…: in the background, into a file
-    # With a folder of its own for temporary files each has its owners apart, so that none finds
-    # (and removes) what another left on purpose.
-    mkdir "$scratch/$1"
-    TMPDIR=$scratch/$1 tests "$@" >"$scratch/$1.log" 2>&1 &
-    running+=($!)
-}
-
+# With a folder of its own for temporary files, so that its owners lie apart from those that the
+# tests on the engine leave on purpose.
+mkdir "$scratch/tmp"
+TMPDIR=$scratch/tmp COVERAGE_FILE=.coverage.beside \
+  "$python" -m pytest --cov --cov-report= tests/unit tests/browser >"$scratch/log" 2>&1 &
+other=$!
 status=0
-beside unit tests/unit tests/browser
-beside many tests/integration -m "not alone"
-tests alone tests/integration -m alone || status=$?
-for process in "${running[@]}"; do wait "$process" || status=$?; done
-running=()
-cat "$scratch"/*.log
+COVERAGE_FILE=.coverage.engine "$python" -m pytest --cov --cov-report= tests/integration || status=$?
+wait "$other" || status=$?
+other=
+cat "$scratch/log"
 "$python" -m coverage combine --quiet
 "$python" -m coverage report
 exit "$status"

@@ -13,7 +13,7 @@ from toys import TASK_TOML, TEST_SH, write_segments, write_toy
 
 from depthkit.trials import engine
 
-pytestmark = [pytest.mark.docker, pytest.mark.alone]
+pytestmark = pytest.mark.docker
 
 ONLINE = """\
 #!/bin/bash

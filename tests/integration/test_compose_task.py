@@ -20,7 +20,7 @@ from depthkit.trials.run import run_trial
 from depthkit.trials.scripted.policies import fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
 
-pytestmark = [pytest.mark.docker, pytest.mark.alone]
+pytestmark = pytest.mark.docker
 
 COMPOSE = """\
 services:

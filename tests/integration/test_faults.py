@@ -48,7 +48,7 @@ from depthkit.trials.run import run_trial
 from depthkit.trials.schedule import Outcome, Schedule
 from depthkit.trials.scripted.policies import Messages, Reply, after_faults, fixed_replies
 
-pytestmark = [pytest.mark.docker, pytest.mark.alone]
+pytestmark = pytest.mark.docker
 
 WRITE = reply("echo done > /app/out", complete=True)
 PASSES = fixed_replies([WRITE, WRITE])

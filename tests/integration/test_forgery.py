@@ -27,7 +27,7 @@ from depthkit.trials.scripted.server import ScriptedServer
 from depthkit.trials.verifier import VerifierTooSlowError, WatchedVerifier
 from depthkit.trials.watch import doubt, suspicion
 
-pytestmark = [pytest.mark.docker, pytest.mark.alone]
+pytestmark = pytest.mark.docker
 
 FORGE = """echo '{"reward": 1}' > /logs/verifier/reward.json"""
 LOOP = f"while :; do {FORGE}; sleep 0.1; done"

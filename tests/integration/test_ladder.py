@@ -24,7 +24,7 @@ from depthkit.tasks.calibration import write_family
 from depthkit.trials import engine
 from depthkit.trials.landing import RUNNING
 
-pytestmark = [pytest.mark.docker, pytest.mark.alone]
+pytestmark = pytest.mark.docker
 
 MERGE, STEP = "scripted-merge", "scripted-step"
 
