@@ -28,6 +28,7 @@ from depthkit.reports.index import index_page
 from depthkit.reports.listing import Report
 from depthkit.reports.printing import PDF, find_browser, print_page
 
+_NOT_STARTED = "Kernel died before replying"
 CELL_TIMEOUT = 600
 """Seconds after which a cell that does not end fails its report."""
 
@@ -179,14 +180,22 @@ def _run(report: Report, made: Path, scratch: Path) -> Any:
         JUPYTER_PATH=str(scratch.resolve() / "jupyter"),
         JUPYTER_RUNTIME_DIR=str(scratch.resolve() / "runtime"),
     ):
-        return papermill.execute_notebook(
-            notebook,
-            None,
-            parameters=dict(report.parameters),
-            kernel_name="depthkit",
-            progress_bar=False,
-            execution_timeout=CELL_TIMEOUT,
-        )
+        for last in (False, False, True):
+            try:
+                return papermill.execute_notebook(
+                    notebook,
+                    None,
+                    parameters=dict(report.parameters),
+                    kernel_name="depthkit",
+                    progress_bar=False,
+                    execution_timeout=CELL_TIMEOUT,
+                )
+            except RuntimeError as error:
+                # A kernel is told ports that were free a moment ago; another program may have
+                # taken one since. Nothing of the notebook has run yet.
+                if last or _NOT_STARTED not in str(error):
+                    raise
+        raise AssertionError("unreachable")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import papermill
 import pytest
 import yaml
 from corpora import Spec, seven_sets, write_corpus
@@ -380,6 +381,23 @@ def test_the_index_links_pages_figures_and_tables_that_are_there(audit: Path):
     assert all((audit / link).is_file() for link in links)
     assert "computed numbers agree" in index
     assert re.search(r"Made \d{4}-\d\d-\d\d \d\d:\d\d UTC", index)
+
+
+def test_a_kernel_whose_port_was_taken_is_started_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    execute, tries = papermill.execute_notebook, []
+
+    def dies_first(*args: Any, **kwargs: Any) -> Any:
+        tries.append(args)
+        if len(tries) == 1:
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        return execute(*args, **kwargs)
+
+    monkeypatch.setattr("papermill.execute_notebook", dies_first)
+    state, page = make(project)
+    assert (state, len(tries)) == ("built", 2)
+    assert "seed is 3" in page
 
 
 @pytest.mark.slow
