@@ -233,8 +233,17 @@ def test_killed_and_started_again_nothing_is_lost_measured_twice_or_left_behind(
 
     first = start_ladder(folder, *chosen)
     wait_until(lambda: lines.is_file() and len(lines.read_text().splitlines()) >= 2)
-    wait_until(lambda: containers_of(first))
-    left = containers_of(first)
+    left: set[str] = set()
+
+    def stopped_amid_a_trial() -> bool:
+        first.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)  # A removal that was on its way is carried out.
+        left.update(containers_of(first))
+        if not left:
+            first.send_signal(signal.SIGCONT)
+        return bool(left)
+
+    wait_until(stopped_amid_a_trial)
     first.send_signal(signal.SIGKILL)
     first.wait()
     measured = lines.read_text().splitlines()
