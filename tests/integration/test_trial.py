@@ -208,9 +208,9 @@ def test_a_terminal_broken_by_the_agent_is_a_result(play: Callable[..., Played])
     assert (failed.verdict, failed.stop, failed.turns) == ("failed", "terminal_broken", 1)
 
 
-def test_a_verifier_without_a_reward_gives_no_result(play: Callable[..., Played]) -> None:
+def test_a_verifier_without_a_reward_does_not_pass(play: Callable[..., Played]) -> None:
     run = play([WRITE], cap=1, test="#!/bin/bash\ntrue\n").run
-    assert (run.verdict, run.stop) == ("none", "infrastructure")
+    assert (run.verdict, run.stop) == ("failed", "turn_cap")
     assert run.detail is not None
     assert "RewardFileNotFoundError" in run.detail
 
