@@ -48,14 +48,15 @@ _PAPER = {
 }
 """The data sets of the Depth paper, in the order of its Table 1."""
 
-_FREE_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
-_FREE_MARKERS = (
+FREE_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
+FREE_MARKERS = (
     ("circle", "o"),
     ("square", "s"),
     ("triangle", "^"),
     ("diamond", "D"),
     ("inverted_triangle", "v"),
 )
+"""Colours and markers, taken in turn, of data sets and models that the paper does not have."""
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
@@ -66,7 +67,7 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
             changes no other's colour.
     """
     found: dict[str, Style] = {}
-    colours, markers = cycle(_FREE_COLOURS), cycle(_FREE_MARKERS)
+    colours, markers = cycle(FREE_COLOURS), cycle(FREE_MARKERS)
     for name in sorted(set(names)):
         known = _PAPER.get(name.casefold())
         found[name] = known or Style(next(colours), *next(markers))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import cycle
 
-from depthkit.artifacts.datasets import Style
+from depthkit.artifacts.datasets import FREE_COLOURS, FREE_MARKERS, Style
 
 _PAPER: dict[str, tuple[str, Style]] = {
     "claude-sonnet-5.5": ("Claude Sonnet 5.5", Style("#D55E00", "circle", "o")),
@@ -22,15 +22,6 @@ _PAPER: dict[str, tuple[str, Style]] = {
     "qwen3-8b-tuned": ("Qwen3-8B, fine-tuned", Style("#D55E00", "diamond", "D")),
 }
 """The models of the Depth paper, in the order of its Table 2 and then of its Figure 7."""
-
-_FREE_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
-_FREE_MARKERS = (
-    ("circle", "o"),
-    ("square", "s"),
-    ("triangle", "^"),
-    ("diamond", "D"),
-    ("inverted_triangle", "v"),
-)
 
 
 def in_order(models: Iterable[str]) -> list[str]:
@@ -53,7 +44,7 @@ def model_styles(models: Iterable[str]) -> dict[str, Style]:
         models: All models of the corpus, shown or not, so that leaving one out of a figure
             changes no other's colour.
     """
-    colours, markers = cycle(_FREE_COLOURS), cycle(_FREE_MARKERS)
+    colours, markers = cycle(FREE_COLOURS), cycle(FREE_MARKERS)
     return {
         name: _PAPER[name][1] if name in _PAPER else Style(next(colours), *next(markers))
         for name in in_order(models)

@@ -10,15 +10,27 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+from toys import reply
+
+from depthkit.corpus import Corpus
+from depthkit.tasks import load_task
 from depthkit.trials import engine
 from depthkit.trials.budget import Price
-from depthkit.trials.scripted.policies import Policy
+from depthkit.trials.llm import Patience
+from depthkit.trials.models import select_models
+from depthkit.trials.schedule import Outcome, Schedule
+from depthkit.trials.scripted.policies import Policy, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 PRICE = Price(1e-6, 1e-6, 2e-6)
 KEY = "sk-a-key-that-must-not-be-written"
 KEY_ENV = "FAULTY_MODEL_KEY"
+
+WRITE = reply("echo done > /app/out", complete=True)
+PASSES = fixed_replies([WRITE, WRITE])
+QUICK = Patience(tries=2, first_pause=0.01, longest_pause=0.1)
 
 
 def write_models(folder: Path, base_url: str, *names: str) -> Path:
@@ -100,3 +112,55 @@ def made_here(*, others: bool = False) -> dict[str, set[str]]:
         "networks": {str(each.name) for each in api.networks.list()} - used,
         "volumes": {str(each.name) for each in api.volumes.list()} - used,
     }
+
+
+def cost_of(corpus: Corpus) -> float:
+    """What the runs of a corpus say they cost; each that got a reply must say it."""
+    runs = corpus.run_records()
+    assert all(run.cost_usd is not None for run in runs if run.turns)
+    return sum(run.cost_usd or 0 for run in runs)
+
+
+class Measured:
+    def __init__(self, outcome: Outcome, corpus: Corpus, notices: list[str]) -> None:
+        self.outcome, self.corpus, self.notices = outcome, corpus, notices
+
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        return [(run.verdict, run.stop) for run in self.outcome.runs]
+
+
+def measure(
+    tmp_path: Path,
+    server: BilledServer,
+    *tasks: Path,
+    models: str = "m",
+    exact: bool = True,
+    **schedule: Any,
+) -> Measured:
+    """Measure; what was spent is what was billed, at least if not ``exact``."""
+    names = models.split(",")
+    notices: list[str] = []
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=names)
+    made = Schedule(
+        corpus,
+        [load_task(task) for task in tasks],
+        select_models(names, write_models(tmp_path, server.base_url, *names)),
+        **{
+            "scope": "free",
+            "workers": 2,
+            "record": False,
+            "patience": QUICK,
+            "on_notice": notices.append,
+            **schedule,
+        },
+    )
+    billed, cost = server.billed, cost_of(corpus)
+    outcome = made.run()
+    if not exact:
+        assert server.billed - billed <= outcome.spent
+        return Measured(outcome, corpus, notices)
+    # Whatever went wrong, what was spent is what the endpoint billed, and each cent has its run.
+    assert outcome.spent == pytest.approx(server.billed - billed)
+    assert cost_of(corpus) - cost == pytest.approx(server.billed - billed)
+    return Measured(outcome, corpus, notices)
