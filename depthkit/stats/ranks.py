@@ -43,16 +43,17 @@ class Ranks:
         Returns:
             Arrays of the shape of ``counts``: whole numbers, of mean 0 over each resample.
         """
-        size = counts[:, 0].sum()
-        drawn = np.zeros((len(counts) + 1, counts.shape[1]))
+        whole = counts.astype(np.int32)  # add up faster than floats
+        size = whole[:, 0].sum()
+        drawn = np.zeros((len(counts) + 1, counts.shape[1]), dtype=np.int32)
         found = []
         for order, below, upto in zip(self._orders, self._below, self._upto, strict=True):
-            np.cumsum(counts[order], axis=0, out=drawn[1:])
+            np.cumsum(whole[order], axis=0, out=drawn[1:])
             # With b rows drawn below and u up to it, a rank is (b + 1 + u) / 2 on average
             ranks = drawn[below]
             ranks += drawn[upto]
             ranks -= size
-            found.append(ranks)
+            found.append(ranks.astype(np.float64))
         return found
 
     def correlations(self, counts: Floats) -> Floats:

@@ -33,11 +33,6 @@ def paper() -> Corpus:
     return Corpus.open("paper")
 
 
-@pytest.fixture(scope="module")
-def compared(paper: Corpus) -> Claims:
-    return claims(paper)
-
-
 # --- quotas ---
 
 
@@ -174,21 +169,21 @@ def test_everything_in_the_bundled_corpus_says_that_it_is_fitted(paper: Corpus):
     assert {replay.provenance for replay in paper.replay_records()} == {"fitted"}
 
 
-def test_nearly_all_printed_numbers_come_out_of_the_bundled_corpus(compared: Claims):
-    counted = [result for result in compared.results if result.counted]
+def test_nearly_all_printed_numbers_come_out_of_the_bundled_corpus(paper_claims: Claims):
+    counted = [result for result in paper_claims.results if result.counted]
     assert len(counted) >= 250
     assert sum(bool(result.agrees) for result in counted) >= 0.97 * len(counted)
 
 
-def test_every_number_that_does_not_come_out_has_its_reason(compared: Claims):
-    off = {r.claim.id for r in compared.results if r.counted and not r.agrees}
+def test_every_number_that_does_not_come_out_has_its_reason(paper_claims: Claims):
+    off = {r.claim.id for r in paper_claims.results if r.counted and not r.agrees}
     assert off == set(REASONS)
 
 
-def test_no_claim_of_an_artifact_is_left_without_a_number(compared: Claims):
+def test_no_claim_of_an_artifact_is_left_without_a_number(paper_claims: Claims):
     unknown = [
         r.claim.id
-        for r in compared.results
+        for r in paper_claims.results
         if r.claim.kind == "computed"
         and r.kind != "computed"
         and r.claim.artifact != "depth/table-1"

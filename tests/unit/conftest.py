@@ -1,0 +1,14 @@
+"""What several unit tests compute once."""
+
+from __future__ import annotations
+
+import pytest
+
+from depthkit.artifacts.claims import Claims, claims
+from depthkit.corpus import Corpus
+
+
+@pytest.fixture(scope="session")
+def paper_claims() -> Claims:
+    """Every published number beside that of the bundled corpus ``paper``."""
+    return claims(Corpus.open("paper"))
