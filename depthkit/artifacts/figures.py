@@ -7,6 +7,7 @@ all panels in one drawing of the paper's text width.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -259,9 +260,6 @@ def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
     import holoviews as hv
     from bokeh.core.types import ID
     from bokeh.embed import json_item
-    from bokeh.resources import Resources
-
-    from depthkit.artifacts import page
 
     renderer = hv.Store.renderers["bokeh"]
     divs, items = [], []
@@ -274,12 +272,20 @@ def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
         style = f"flex: {width:g} 1 {230 * width:g}px; min-width: 0"
         divs.append(f'<div class="panel" id="{escape(target)}" style="{style}"></div>')
     data = json.dumps(items, allow_nan=False).replace("<", "\\u003c")
-    library = page.library("bokeh", "".join(Resources(mode="inline", components=["bokeh"]).js_raw))
     return (
         '<div class="panels" style="display: flex; flex-wrap: wrap; gap: 12px">'
-        f"{''.join(divs)}</div>{library}"
+        f"{''.join(divs)}</div>{_bokeh_itself()}"
         f"<script>for (const item of {data}) Bokeh.embed.embed_item(item);</script>"
     )
+
+
+@functools.cache
+def _bokeh_itself() -> str:
+    from bokeh.resources import Resources
+
+    from depthkit.artifacts import page
+
+    return page.library("bokeh", "".join(Resources(mode="inline", components=["bokeh"]).js_raw))
 
 
 def export(
@@ -334,6 +340,9 @@ def export(
                 frameon=False,
                 fontsize=6,
             )
+        # The layout takes longer than the drawing, and need not be found for each format.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         unsigned = {
             ".svg": {"Date": None, "Creator": None},
             ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},

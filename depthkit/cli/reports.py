@@ -64,7 +64,7 @@ def report(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Reports that run at once. [default: number of cores]"),
+        typer.Option(min=1, help="Reports that run at once. [default: cores and one]"),
     ] = None,
     pdf: Annotated[
         bool, typer.Option("--pdf", help="Print each page to PDF too, with a browser.")
@@ -103,7 +103,9 @@ def report(
             typer.echo(f"{outcome.name}: {words[outcome.state]} ({outcome.seconds:.1f} s)")
             bar.advance(all_reports)
 
-        outcomes = reports.make_reports(chosen, build, progress=say, workers=workers, pdf=pdf)
+        outcomes = reports.make_reports(
+            chosen, build, progress=say, workers=workers, pdf=pdf, fork=True
+        )
     typer.echo(build / "index.html")
     if failed := [outcome for outcome in outcomes if outcome.error]:
         typer.echo("\n\n".join(f"{o.name}: {o.error}" for o in failed), err=True)

@@ -268,7 +268,8 @@ def test_notebooks_run_in_this_very_interpreter_whatever_kernels_are_registered(
     assert sys.executable in make(project)[1]
 
 
-def test_several_reports_run_at_once_and_one_that_fails_stops_no_other(project: Path):
+@pytest.mark.parametrize("fork", [False, True])
+def test_several_reports_run_at_once_and_one_that_fails_stops_no_other(project: Path, fork: bool):
     entries = {}
     for name, source in {
         "first": "from pathlib import Path\nimport time\nhere = Path('WHERE')\n"
@@ -288,7 +289,9 @@ def test_several_reports_run_at_once_and_one_that_fails_stops_no_other(project: 
         entries[name] = {"title": name, "notebook": f"{name}.ipynb"}
     (project / "reports/reports.yaml").write_text(yaml.safe_dump(entries, sort_keys=False))
     build, seen = project / "reports/build", list[Outcome]()
-    outcomes = make_reports(load_reports(project), build, workers=2, progress=seen.append)
+    outcomes = make_reports(
+        load_reports(project), build, workers=2, progress=seen.append, fork=fork
+    )
     assert [(each.name, each.state) for each in outcomes] == [
         ("first", "built"),
         ("second", "built"),
@@ -403,7 +406,7 @@ def test_a_kernel_whose_port_was_taken_is_started_again(
 @pytest.mark.slow
 def test_every_report_is_made_from_the_demo_corpus_which_lacks_much(tmp_path: Path):
     reports = load_reports(ROOT, corpus="demo")
-    for outcome in make_reports(reports, tmp_path):
+    for outcome in make_reports(reports, tmp_path, fork=True):
         assert outcome.state == "built", outcome.error
         path = tmp_path / outcome.name / "index.html"
         assert path.stat().st_size < 5_000_000
