@@ -231,6 +231,14 @@ def check(
     online: Annotated[
         bool, typer.Option("--online", help="Give tasks the network that they declare.")
     ] = False,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static",
+            help="Read the task alone: review check scripts, names and marks by the rules of "
+            "Appendix F, and count what is worth knowing. Runs nothing, needs no engine.",
+        ),
+    ] = False,
     workers: Workers = 3,
     as_json: JsonFlag = False,
 ) -> None:
@@ -242,6 +250,9 @@ def check(
 
     Example: depthkit check tasks/calibration/*
     """
+    if static:
+        _review(tasks, as_json)
+        return
     from rich.console import Console
 
     from depthkit.experiments.check import check_tasks
@@ -259,6 +270,25 @@ def check(
             for note in row.notes:
                 typer.echo(f"  note: {note}")
     if not all(row.ok for row in checked):
+        raise typer.Exit(1)
+
+
+def _review(tasks: list[Path], as_json: bool) -> None:
+    from depthkit.tasks.review import review
+
+    reviews = [review(path) for path in {path.resolve(): path for path in tasks}.values()]
+    if as_json:
+        print_json(each.row() for each in reviews)
+    else:
+        for each in reviews:
+            typer.echo(f"{'ok  ' if each.ok else 'FAIL'}  {each.dataset}/{each.task_id}")
+            for text in filter(None, [each.error, *map(str, each.findings)]):
+                typer.echo(f"  - {text}")
+            for note in each.notes:
+                typer.echo(f"  note: {note}")
+            if each.segments:
+                typer.echo(f"  {each.counts_line()}")
+    if not all(each.ok for each in reviews):
         raise typer.Exit(1)
 
 
