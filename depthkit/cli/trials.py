@@ -129,6 +129,14 @@ def ladder(
     with_free: Annotated[
         bool, typer.Option("--with-free", help="Also start missing free runs.")
     ] = False,
+    merged: Annotated[
+        bool,
+        typer.Option(
+            "--merged",
+            help="Tasks are merged ones (depthkit merge): the corpus' first model alone, from its "
+            "own D on the task before merging downward, two runs at each cap.",
+        ),
+    ] = False,
     max_cost: MaxCost = None,
     reserve: Reserve = None,
     stop_file: StopFile = None,
@@ -144,7 +152,10 @@ def ladder(
 
     Example: depthkit ladder tasks/calibration/* --with-free --models scripted-step,scripted-merge
     """
-    scope: Literal["both", "ladder"] = "both" if with_free else "ladder"
+    if merged and (with_free or models):
+        raise DepthkitError("--merged takes the corpus' first model; no --with-free, no --models.")
+    scope: Literal["both", "ladder", "merged"] = "both" if with_free else "ladder"
+    scope = "merged" if merged else scope
     _measure(
         tasks,
         corpus,
@@ -167,7 +178,7 @@ def _measure(
     limits: tuple[float | None, float | None, Path | None, float | None],
     as_json: bool,
     dry_run: bool,
-    scope: Literal["free", "ladder", "both", "evaluation"],
+    scope: Literal["free", "ladder", "both", "evaluation", "merged"],
 ) -> None:
     from rich.console import Console
 
@@ -177,6 +188,7 @@ def _measure(
 
     refuse_results(corpus)
     names = [name.strip() for name in models.split(",") if name.strip()]
+    caps = _merged_caps(tasks, corpus) if scope == "merged" else None
     if dry_run:
         planned = plan(
             tasks,
@@ -184,6 +196,7 @@ def _measure(
             models=names,
             scope=scope,
             workers=workers,
+            caps=caps,
             models_file=models_file,
             limits=Limits(*limits),
         )
@@ -198,6 +211,7 @@ def _measure(
         models=names,
         scope=scope,
         workers=workers,
+        caps=caps,
         models_file=models_file,
         limits=Limits(*limits),
         console=Console(stderr=True),
@@ -217,6 +231,19 @@ def _measure(
         raise typer.Exit(3)
     if outcome.given_up:
         raise typer.Exit(1)
+
+
+def _merged_caps(tasks: list[Path], corpus: Path) -> dict[tuple[str, str], list[int]]:
+    """Where each merged task starts, told before anything runs."""
+    from depthkit.corpus import Corpus
+    from depthkit.experiments.merge import merged_caps
+    from depthkit.tasks import load_tasks
+
+    found = merged_caps(Corpus.open(corpus), load_tasks(tasks))
+    for (dataset, task_id), caps in found.items():
+        start = f"from cap {caps[-1]} downward" if caps else "no cap is within its D"
+        typer.echo(f"{dataset}/{task_id}: {start}", err=True)
+    return found
 
 
 @app.command()

@@ -4,7 +4,8 @@
 #
 #   bash checks.sh SCRIPT    runs a check script: prints PASS name or FAIL name: reason for each check,
 #                            ends with 0 if all passed and the last line was reached, else with 1, and
-#                            writes 1 or 0 to /logs/verifier/reward.txt where that folder exists
+#                            writes 1 or 0 to /logs/verifier/reward.txt where that folder exists;
+#                            after --without, names of checks whose outcome does not count (DROP name)
 #   . checks.sh              defines the functions in a shell of one's own
 #
 # A check script is bash. NAME is a short name (letters, digits, . _ -), used once in a script.
@@ -954,9 +955,10 @@ _ck_payload() { # SCRIPT WORD
     printf '\nreport END\n'
 }
 _ck_main() {
-    local file word line results names=() finished=0 failed=0 reward=0 mark
-    if (($# != 1)) || [[ ! -f $1 ]]; then
-        printf 'usage: bash checks.sh SCRIPT\n' >&2
+    local file word line results names=() finished=0 failed=0 reward=0 mark name dropped
+    dropped=" ${*:3} "
+    if (($# == 0)) || [[ ! -f $1 || ($# -gt 1 && $2 != --without) ]]; then
+        printf 'usage: bash checks.sh SCRIPT [--without NAME...]\n' >&2
         return 2
     fi
     file=$(mktemp) && word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n') || return 2
@@ -970,6 +972,13 @@ _ck_main() {
     while IFS= read -r line; do
         [[ $line == "$word "* ]] || continue
         line=${line#* }
+        name=${line#* }
+        name=${name%%:*}
+        if [[ $line != END && $dropped == *" $name "* ]]; then
+            printf 'DROP %s\n' "$name"
+            names+=("$name")
+            continue
+        fi
         case $line in
         END) finished=1 ;;
         PASS\ *) printf '%s\n' "$line" && names+=("${line#PASS }") ;;

@@ -49,6 +49,8 @@ class LoadedTask:
     agent_timeout_sec: float | None
     """``[agent] timeout_sec``; the limits of single steps are in ``config``."""
     verifier_timeout_sec: float
+    merged_segments: int = 1
+    """Segments of another task that the one instruction holds (Appendix H)."""
     ignored: tuple[str, ...] = ()
     """Fields of ``task.toml`` that Harbor does not know and ignores."""
 
@@ -156,6 +158,7 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
         compose=compose,
         agent_timeout_sec=config.agent.timeout_sec,
         verifier_timeout_sec=config.verifier.timeout_sec,
+        merged_segments=metadata.merged_segments or 1,
         ignored=ignored,
     )
 

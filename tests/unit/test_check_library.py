@@ -290,12 +290,14 @@ def test_proc_start_tells_which_of_two_was_started_later(world: World, tmp_path:
 # --- scripts ---
 
 
-def run_script(tmp_path: Path, script: str, library: Path = LIBRARY) -> tuple[int, list[str]]:
+def run_script(
+    tmp_path: Path, script: str, library: Path = LIBRARY, *more: str
+) -> tuple[int, list[str]]:
     (tmp_path / "check.sh").write_text(script)
     scratch = tmp_path / "scratch"
     scratch.mkdir(exist_ok=True)
     done = subprocess.run(
-        ["bash", library, tmp_path / "check.sh"],
+        ["bash", library, tmp_path / "check.sh", *more],
         capture_output=True,
         text=True,
         env=os.environ | {"TMPDIR": str(scratch)},
@@ -312,6 +314,16 @@ def test_a_script_passes_if_all_its_checks_do(tmp_path: Path) -> None:
     status, lines = run_script(tmp_path, script)
     assert status == 1
     assert lines == ["FAIL a: ended with status 1; it printed nothing", "PASS b"]
+
+
+def test_the_outcome_of_checks_that_are_left_out_does_not_count(tmp_path: Path) -> None:
+    script = "pass a\nfail b no\n"
+    dropped = run_script(tmp_path, script, LIBRARY, "--without", "b")
+    assert dropped == (0, ["PASS a", "DROP b"])
+    assert run_script(tmp_path, "fail a no\n", LIBRARY, "--without", "a") == (0, ["DROP a"])
+    assert run_script(tmp_path, script, LIBRARY, "--without", "a")[0] == 1
+    assert run_script(tmp_path, "fail b no\nexit", LIBRARY, "--without", "b")[0] == 1
+    assert run_script(tmp_path, script, LIBRARY, "b")[0] == 2
 
 
 @pytest.mark.parametrize(
