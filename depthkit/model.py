@@ -228,6 +228,7 @@ class Replay(Record):
     """Whether the checks reported a failure; ``None`` when there is no result."""
     reason: str | None = None
     """Why there is no result."""
+    task_digest: str | None = None
     provenance: Provenance
 
 
