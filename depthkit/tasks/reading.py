@@ -102,6 +102,13 @@ class CheckScript:
         end = r"(?![\w])" if wanted[-1:].isalnum() else ""
         return bool(re.search(start + re.escape(wanted) + end, self._stated))
 
+    def name_stated(self, name: str) -> bool:
+        """The same for a name; a path may be put together from names that are stated."""
+        if self.stated(name):
+            return True
+        places = [n for n, char in enumerate(name) if char == "/" and n > 0]
+        return any(self.stated(name[:n]) and self.name_stated(name[n + 1 :]) for n in places)
+
     def key_stated(self, text: str) -> bool:
         """The same for the name of a field or column."""
         return _as_key(text) in _as_key(self.instruction)
@@ -182,6 +189,8 @@ def names_used(checks: CheckScript) -> dict[str, tuple[int, bool]]:
                 add(each, line)
         else:
             for word in command.words[1:]:
+                if command.name == "sed" and word.value.startswith("s"):
+                    continue
                 for name in _names_within(
                     checks.resolve(word) or (word.value if word.fixed else "")
                 ):
@@ -195,7 +204,7 @@ def _names_within(text: str) -> Iterator[str]:
         if found[1]:
             yield found[1]
         if found[2]:
-            yield found[2]
+            yield found[2].rstrip("@")
     for path in PATH.findall(_URL.sub(" ", text)):
         if not f"{path}/".startswith(_SYSTEM):
-            yield path
+            yield path.rstrip("@")

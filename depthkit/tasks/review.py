@@ -207,7 +207,9 @@ def _own_scripts(task: LoadedTask) -> frozenset[str]:
 
 def _names_stated(script: CheckScript) -> int:
     used = names_used(script)
-    stated = {n for n, (_, key) in used.items() if (script.key_stated if key else script.stated)(n)}
+    stated = {
+        n for n, (_, key) in used.items() if (script.key_stated if key else script.name_stated)(n)
+    }
     return len(stated | {name for name in script.names if script.stated(name)})
 
 

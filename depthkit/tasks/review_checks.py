@@ -228,7 +228,7 @@ def _leftovers(checks: CheckScript, command: Command) -> None:
 def _names(checks: CheckScript) -> None:
     used = names_used(checks)
     for name, (line, key) in used.items():
-        if not (checks.key_stated(name) if key else checks.stated(name)):
+        if not (checks.key_stated(name) if key else checks.name_stated(name)):
             what = f"the field or column {name!r}" if key else repr(name)
             checks.found(line, "name-not-stated", f"{what} is relied on, but not stated")
     ports = {name for name in used if name.isdigit()}
