@@ -1,7 +1,7 @@
 """The records of depthkit: what a task, a run, a turn and a replay are.
 
 Types only: nothing here reads a file or knows how depth follows from runs (that is
-``protocol.py``). Records are immutable; a field that could not be determined is ``None``,
+``depthkit.protocol``). Records are immutable; a field that could not be determined is ``None``,
 never a guess. Sections cited are those of the Depth paper.
 """
 
@@ -228,6 +228,7 @@ class Replay(Record):
     """Whether the checks reported a failure; ``None`` when there is no result."""
     reason: str | None = None
     """Why there is no result."""
+    task_digest: str | None = None
     provenance: Provenance
 
 

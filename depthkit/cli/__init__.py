@@ -1,7 +1,28 @@
 """``depthkit …``: thin, one function a command; what a command needs is imported when it runs."""
 
-# In the order in which --help lists the commands.
-from depthkit.cli import tasks, trials, corpus, models, fitting, reports  # noqa: I001
+# ruff: noqa: I001 - imported in the order in which --help lists the commands
+from depthkit.cli import (
+    tasks,
+    trials,
+    replaying,
+    sampling,
+    merging,
+    corpus,
+    models,
+    fitting,
+    reports,
+)
 from depthkit.cli.base import app
 
-__all__ = ["app", "corpus", "fitting", "models", "reports", "tasks", "trials"]
+__all__ = [
+    "app",
+    "corpus",
+    "fitting",
+    "merging",
+    "models",
+    "replaying",
+    "reports",
+    "sampling",
+    "tasks",
+    "trials",
+]

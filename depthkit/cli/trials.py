@@ -129,6 +129,14 @@ def ladder(
     with_free: Annotated[
         bool, typer.Option("--with-free", help="Also start missing free runs.")
     ] = False,
+    merged: Annotated[
+        bool,
+        typer.Option(
+            "--merged",
+            help="Tasks are merged ones (depthkit merge): the corpus' first model alone, from its "
+            "own D on the task before merging downward, two runs at each cap.",
+        ),
+    ] = False,
     max_cost: MaxCost = None,
     reserve: Reserve = None,
     stop_file: StopFile = None,
@@ -144,7 +152,10 @@ def ladder(
 
     Example: depthkit ladder tasks/calibration/* --with-free --models scripted-step,scripted-merge
     """
-    scope: Literal["both", "ladder"] = "both" if with_free else "ladder"
+    if merged and (with_free or models):
+        raise DepthkitError("--merged takes the corpus' first model; no --with-free, no --models.")
+    scope: Literal["both", "ladder", "merged"] = "both" if with_free else "ladder"
+    scope = "merged" if merged else scope
     _measure(
         tasks,
         corpus,
@@ -167,7 +178,7 @@ def _measure(
     limits: tuple[float | None, float | None, Path | None, float | None],
     as_json: bool,
     dry_run: bool,
-    scope: Literal["free", "ladder", "both", "evaluation"],
+    scope: Literal["free", "ladder", "both", "evaluation", "merged"],
 ) -> None:
     from rich.console import Console
 
@@ -177,6 +188,7 @@ def _measure(
 
     refuse_results(corpus)
     names = [name.strip() for name in models.split(",") if name.strip()]
+    caps = _merged_caps(tasks, corpus) if scope == "merged" else None
     if dry_run:
         planned = plan(
             tasks,
@@ -184,6 +196,7 @@ def _measure(
             models=names,
             scope=scope,
             workers=workers,
+            caps=caps,
             models_file=models_file,
             limits=Limits(*limits),
         )
@@ -198,6 +211,7 @@ def _measure(
         models=names,
         scope=scope,
         workers=workers,
+        caps=caps,
         models_file=models_file,
         limits=Limits(*limits),
         console=Console(stderr=True),
@@ -219,6 +233,19 @@ def _measure(
         raise typer.Exit(1)
 
 
+def _merged_caps(tasks: list[Path], corpus: Path) -> dict[tuple[str, str], list[int]]:
+    """Where each merged task starts, told before anything runs."""
+    from depthkit.corpus import Corpus
+    from depthkit.experiments.merge import merged_caps
+    from depthkit.tasks import load_tasks
+
+    found = merged_caps(Corpus.open(corpus), load_tasks(tasks))
+    for (dataset, task_id), caps in found.items():
+        start = f"from cap {caps[-1]} downward" if caps else "no cap is within its D"
+        typer.echo(f"{dataset}/{task_id}: {start}", err=True)
+    return found
+
+
 @app.command()
 def check(
     tasks: TaskDirs,
@@ -231,6 +258,14 @@ def check(
     online: Annotated[
         bool, typer.Option("--online", help="Give tasks the network that they declare.")
     ] = False,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static",
+            help="Read the task alone: review check scripts, names and marks by the rules of "
+            "Appendix F, and count what is worth knowing. Runs nothing, needs no engine.",
+        ),
+    ] = False,
     workers: Workers = 3,
     as_json: JsonFlag = False,
 ) -> None:
@@ -242,6 +277,9 @@ def check(
 
     Example: depthkit check tasks/calibration/*
     """
+    if static:
+        _review(tasks, as_json)
+        return
     from rich.console import Console
 
     from depthkit.experiments.check import check_tasks
@@ -259,6 +297,25 @@ def check(
             for note in row.notes:
                 typer.echo(f"  note: {note}")
     if not all(row.ok for row in checked):
+        raise typer.Exit(1)
+
+
+def _review(tasks: list[Path], as_json: bool) -> None:
+    from depthkit.tasks.review import review
+
+    reviews = [review(path) for path in {path.resolve(): path for path in tasks}.values()]
+    if as_json:
+        print_json(each.row() for each in reviews)
+    else:
+        for each in reviews:
+            typer.echo(f"{'ok  ' if each.ok else 'FAIL'}  {each.dataset}/{each.task_id}")
+            for text in filter(None, [each.error, *map(str, each.findings)]):
+                typer.echo(f"  - {text}")
+            for note in each.notes:
+                typer.echo(f"  note: {note}")
+            if each.segments:
+                typer.echo(f"  {each.counts_line()}")
+    if not all(each.ok for each in reviews):
         raise typer.Exit(1)
 
 

@@ -293,7 +293,7 @@ class Corpus:
         return self._source_table("replays", self._replays, Replay)
 
     def _estimates_table(self) -> pa.Table:
-        code = code_digest("protocol.py", "corpus/estimates.py", "corpus/store.py")
+        code = code_digest("protocol/__init__.py", "corpus/estimates.py", "corpus/store.py")
         return cached(
             self.path / "cache" / "estimates.parquet",
             f"{code}:{self.digest()}",

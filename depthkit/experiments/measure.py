@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ def measure(
     models: Sequence[str] = (),
     scope: Scope,
     workers: int = 3,
+    caps: Mapping[Key, Sequence[int]] | None = None,
     models_file: Path | None = None,
     record: bool = True,
     limits: Limits | None = None,
@@ -47,8 +48,10 @@ def measure(
         corpus_dir: The corpus; made if there is none.
         models: Names of the model set in order; by default the corpus' own. For ``evaluation``
             the models to evaluate, whatever the set is.
-        scope: Free runs only, capped runs only, or both; or evaluation runs.
+        scope: Free runs only, capped runs only, or both; or evaluation runs, or runs of merged
+            tasks.
         workers: Trials at a time.
+        caps: Caps of tasks that are not measured at all of the corpus' caps.
         models_file: Registry to lay over the bundled one.
         record: Whether to record terminals.
         limits: When to start no more runs.
@@ -71,6 +74,7 @@ def measure(
             specs,
             scope=scope,
             workers=workers,
+            caps=caps,
             base_urls=base_urls,
             limits=limits,
             record=record,
@@ -156,6 +160,7 @@ def plan(
     models: Sequence[str] = (),
     scope: Scope,
     workers: int = 3,
+    caps: Mapping[Key, Sequence[int]] | None = None,
     models_file: Path | None = None,
     limits: Limits | None = None,
 ) -> Plan:
@@ -173,11 +178,15 @@ def plan(
             else Corpus.open_or_create(Path(nowhere) / "corpus", models=_model_set(models, scope))
         )
         specs = _specs(corpus_dir, models, models_file, scope)
-        schedule = Schedule(corpus, tasks, specs, scope=scope, workers=workers, limits=limits)
+        schedule = Schedule(
+            corpus, tasks, specs, scope=scope, workers=workers, caps=caps, limits=limits
+        )
         schedule.read_history()
     without_free = _without_free(schedule)
     runs = {
-        key: most_runs(key, schedule.history[key], list(schedule.models), scope, caps=corpus.caps)
+        key: most_runs(
+            key, schedule.history[key], list(schedule.models), scope, caps=schedule.caps_of(key)
+        )
         for key in schedule.tasks
     }
     needed = [planned for each in runs.values() for planned in each]
@@ -290,7 +299,7 @@ def evaluates(corpus_dir: Path, model: str) -> bool:
 
 def _model_set(models: Sequence[str], scope: Scope) -> tuple[str, ...]:
     """Models to enter into the corpus' set; evaluated ones are not."""
-    return () if scope == "evaluation" else tuple(models)
+    return () if scope in ("evaluation", "merged") else tuple(models)
 
 
 def _specs(
@@ -300,6 +309,8 @@ def _specs(
     if scope == "evaluation":
         return select_models(models, models_file)
     there = Corpus.open(corpus_dir).models if (corpus_dir / CONFIG).is_file() else ()
+    if scope == "merged":  # the first model alone (Appendix H)
+        return select_models(there[:1], models_file)
     names = tuple(models) or there
     if not names:
         raise DepthkitError(

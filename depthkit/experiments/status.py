@@ -134,7 +134,7 @@ def status(corpus: Corpus) -> Status:
         tasks=tasks,
         most=sum(left.values(), Most()),
         caps=caps,
-        expected=expected(histories, models, "both", caps=caps)
+        expected=expected(histories, models, "both", caps=lambda _: caps)
         if histories
         else Expected(0, 0, 0, 0),
         models=corpus.models,

@@ -34,7 +34,8 @@ class TaskMetadata(BaseModel):
     ``names_stated``, ``key_steps`` and ``events`` are lists with one number a segment.
     ``label_source`` says who set ``[metadata] difficulty``: ``"author"`` makes it the author
     rating of the record, ``"generated"`` its generated label; without it the record has neither.
-    The other keys go into the record as they are.
+    ``merged_segments`` says how many segments of the parent this task's one instruction holds. The
+    other keys go into the record as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +50,7 @@ class TaskMetadata(BaseModel):
     names_stated: list[int] | None = None
     key_steps: list[int] | None = None
     events: list[int] | None = None
+    merged_segments: int | None = Field(default=None, ge=2)
 
 
 def parse_config(text: str, shown: str) -> tuple[TaskConfig, TaskMetadata, tuple[str, ...]]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.model import Segment, Task, Work
 from depthkit.tasks.config import TaskMetadata, parse_config
+from depthkit.tasks.markers import read_marks
+from depthkit.tasks.names import read_names
 from depthkit.tasks.text import directory_digest, printable, read_text, walk
 from depthkit.tasks.work import work_of_script
 
@@ -47,6 +49,8 @@ class LoadedTask:
     agent_timeout_sec: float | None
     """``[agent] timeout_sec``; the limits of single steps are in ``config``."""
     verifier_timeout_sec: float
+    merged_segments: int = 1
+    """Segments of another task that the one instruction holds (Appendix H)."""
     ignored: tuple[str, ...] = ()
     """Fields of ``task.toml`` that Harbor does not know and ignores."""
 
@@ -154,6 +158,7 @@ def load_task(path: str | os.PathLike[str], *, dataset: str | None = None) -> Lo
         compose=compose,
         agent_timeout_sec=config.agent.timeout_sec,
         verifier_timeout_sec=config.verifier.timeout_sec,
+        merged_segments=metadata.merged_segments or 1,
         ignored=ignored,
     )
 
@@ -165,6 +170,9 @@ class _SegmentFiles:
     solution: Path | None
     work: Work | None
     helper_files: tuple[str, ...]
+    names_stated: int | None = None
+    key_steps: int | None = None
+    events: int | None = None
 
 
 def _read_segment(
@@ -186,9 +194,15 @@ def _read_segment(
     _require_tests(root, shown, config, step)
     folder = f"{place}solution" if (root / place / "solution").exists() else "solution"
     script = root / folder / "solve.sh"
+    shown_names = f"{shown}/{printable(place)}names.toml"
+    names = read_names(root / place / "names.toml", shown_names)
+    names_stated = len(names.names) if names else None
     if not script.exists():
-        return _SegmentFiles(step.name if step else None, instruction, None, None, ())
+        return _SegmentFiles(
+            step.name if step else None, instruction, None, None, (), names_stated=names_stated
+        )
     text = read_text(script, f"{shown}/{printable(folder)}/solve.sh", latin_1=True)
+    marks = read_marks(text)
     return _SegmentFiles(
         name=step.name if step else None,
         instruction=instruction,
@@ -199,6 +213,9 @@ def _read_segment(
             for name, status, _ in walk(script.parent)
             if name != "solve.sh" and not stat.S_ISDIR(status.st_mode)
         ),
+        names_stated=names_stated,
+        key_steps=len(marks.key_steps) if marks.blocks else None,
+        events=len(marks.events) if marks.blocks else None,
     )
 
 
@@ -239,9 +256,9 @@ def _record(
                 name=files.name or task_id,
                 work=files.work,
                 instruction_words=len(files.instruction.split()),
-                names_stated=metadata.names_stated[number] if metadata.names_stated else None,
-                key_steps=metadata.key_steps[number] if metadata.key_steps else None,
-                events=metadata.events[number] if metadata.events else None,
+                names_stated=_own(metadata.names_stated, number, files.names_stated),
+                key_steps=_own(metadata.key_steps, number, files.key_steps),
+                events=_own(metadata.events, number, files.events),
             )
             for number, files in enumerate(segments)
         ),
@@ -256,6 +273,11 @@ def _record(
         digest=directory_digest(root),
         provenance="measured",
     )
+
+
+def _own(declared: list[int] | None, number: int, read: int | None) -> int | None:
+    """What ``[metadata.depthkit]`` says of a segment, or else what its files show."""
+    return declared[number] if declared else read
 
 
 def _refuse_links_that_leave(root: Path, shown: str) -> None:

@@ -77,8 +77,13 @@ class CheckOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the script finished and every check of it passed, of at least one (Eq. 1)."""
-        return self.finished and bool(self.results) and all(r.passed for r in self.results)
+        """Whether the script finished and every check of it passed, of at least one (Eq. 1).
+
+        Two checks of one name are a fault of the script: one may hide the other.
+        """
+        names = [result.name for result in self.results]
+        passed = all(result.passed for result in self.results)
+        return self.finished and passed and 0 < len(names) == len(set(names))
 
 
 async def run_checks(

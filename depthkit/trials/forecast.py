@@ -6,13 +6,13 @@ to do; what is expected is what finished tasks took on average, less what a task
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
 from depthkit.model import Run
-from depthkit.protocol import CAPS, CEILING, Planned, evaluation_runs, next_runs
+from depthkit.protocol import ABOVE, CAPS, CEILING, Planned, evaluation_runs, merged_runs, next_runs
 
 TRIES = 3
 """Times a run without a verdict is started again within one schedule; and refusals, over all
@@ -21,8 +21,9 @@ schedules, after which a model is asked no more about a task."""
 type Key = tuple[str, str]
 """Data set and task."""
 
-type Scope = Literal["free", "ladder", "both", "evaluation"]
-"""Free runs only, capped runs only, or either; or runs that evaluate models instead."""
+type Scope = Literal["free", "ladder", "both", "evaluation", "merged"]
+"""Free runs only, capped runs only, or either; or runs that evaluate models instead, or runs of
+merged tasks by the first model, from the largest of the caps downward."""
 
 
 def refusing(history: Iterable[Run], models: Sequence[str]) -> list[str]:
@@ -51,6 +52,8 @@ def pending(
         return evaluation_runs(history, willing)
     if models[0] not in willing:
         return []
+    if scope == "merged":
+        return merged_runs(history, models[0], original=ABOVE, caps=caps)
     found = next_runs(history, willing, caps=caps, with_free=scope != "ladder")
     return [planned for planned in found if scope != "free" or planned.purpose == "free"]
 
@@ -87,7 +90,10 @@ def most_runs(
     *,
     caps: Sequence[int] = CAPS,
 ) -> list[Planned]:
-    """Runs a task may still need at most: as if free runs passed late and every other failed."""
+    """Runs a task may still need at most: as if free runs passed late and every other failed.
+
+    A merged task, which is measured downward, needs most if all of its runs pass.
+    """
     imagined = list(history)
     runs: list[Planned] = []
     while planned := pending(imagined, models, scope, caps=caps):
@@ -97,7 +103,7 @@ def most_runs(
 
 
 def _worst(key: Key, planned: Planned, number: int) -> Run:
-    free = planned.cap is None
+    passes = planned.cap is None or planned.purpose == "merged"
     return Run(
         run_id=f"imagined-{number}-{planned.attempt}",
         dataset=key[0],
@@ -106,9 +112,9 @@ def _worst(key: Key, planned: Planned, number: int) -> Run:
         cap=planned.cap,
         attempt=planned.attempt,
         purpose=planned.purpose,
-        verdict="passed" if free else "failed",
+        verdict="passed" if passes else "failed",
         stop="submitted",
-        turns=CEILING if free else planned.cap,
+        turns=planned.cap or CEILING,
         provenance="scripted",
     )
 
@@ -138,17 +144,18 @@ def expected(
     models: Sequence[str],
     scope: Scope,
     *,
-    caps: Sequence[int] = CAPS,
+    caps: Callable[[Key], Sequence[int]] = lambda _: CAPS,
 ) -> Expected:
     """What is left of these tasks, from those among them that are finished.
 
     A task is compared with the finished ones of its own data set, or where there is none with all.
+    ``caps`` gives those of each task.
     """
     finished: dict[Key, _Sums] = {}
     left: dict[Key, _Sums] = {}
     for key, history in histories.items():
         counted = [run for run in history if _in_scope(run, scope)]
-        if pending(history, models, scope, caps=caps):
+        if pending(history, models, scope, caps=caps(key)):
             left[key] = _sums(counted)
         elif any(run.valid for run in counted):
             finished[key] = _sums(counted)

@@ -67,7 +67,7 @@ def harness_digest() -> str:
     """Digest of the code that decides a run: this package's trials and protocol, and versions."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted([package.parent / "protocol.py", *package.glob("*.py")]):
+    for path in sorted([*(package.parent / "protocol").glob("*.py"), *package.glob("*.py")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for name in ("harbor", "litellm"):
         digest.update(f"{name}=={version(name)}".encode())
@@ -109,7 +109,7 @@ def trial_config(
             import_path=AGENT,
             model_name=spec.model_name,
             model_api_key_name=spec.api_key_env,
-            override_timeout_sec=segment_seconds,
+            override_timeout_sec=segment_seconds * task.merged_segments,
             resume_trajectory=task.record.k > 1,
             # All of it is written on this side; a container's file of the same name stays there.
             exclude_logs=["*"],
@@ -143,7 +143,8 @@ async def run_trial(
         spec: The model; its name is ``planned.model``.
         trials_dir: Folder for the trial's own folder.
         base_url: Endpoint in place of the model's own; needed for a scripted one.
-        segment_seconds: Time limit of the agent in each segment.
+        segment_seconds: Time limit of the agent in each segment; a task that was merged from
+            several has the sum, since the paper states none for it (Appendix H).
         record: Whether to record the terminal.
 
     Returns:

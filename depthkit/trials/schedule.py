@@ -12,7 +12,7 @@ import re
 import shutil
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
@@ -72,6 +72,7 @@ class Schedule:
         tasks: The tasks.
         models: The model set in order; the first makes the free runs.
         scope: ``free`` starts free runs only, ``ladder`` capped runs only, ``both`` either.
+        caps: Caps of tasks that are not measured at all of the corpus' caps.
         workers: Trials at a time.
         base_urls: Endpoint by model name, for models that have none of their own.
         limits: When to stop.
@@ -94,6 +95,7 @@ class Schedule:
         *,
         scope: Scope,
         workers: int,
+        caps: Mapping[Key, Sequence[int]] | None = None,
         base_urls: dict[str, str] | None = None,
         limits: Limits | None = None,
         on_change: OnChange | None = None,
@@ -108,6 +110,7 @@ class Schedule:
         self.models = {spec.name: spec for spec in models}
         self.scope: Scope = scope
         self.workers = workers
+        self._caps = caps or {}
         self.base_urls = base_urls or {}
         self.limits = limits or Limits()
         self.on_change = on_change
@@ -134,13 +137,16 @@ class Schedule:
 
     # --- what there is to do ---
 
+    def caps_of(self, key: Key) -> Sequence[int]:
+        """Caps at which a task is measured."""
+        return self._caps.get(key, self.corpus.caps)
+
     def due(self) -> list[tuple[Key, Planned]]:
         """Runs that may start now, task by task in the order given."""
         for key in self.tasks:
             if key not in self._pending:
-                self._pending[key] = pending(
-                    self.history[key], list(self.models), self.scope, caps=self.corpus.caps
-                )
+                history, caps = self.history[key], self.caps_of(key)
+                self._pending[key] = pending(history, list(self.models), self.scope, caps=caps)
         return [
             (key, planned)
             for key in self.tasks
@@ -150,13 +156,13 @@ class Schedule:
 
     def most_left(self, key: Key) -> Most:
         """What one task may still need at most: as if every run failed."""
-        caps = self.corpus.caps
-        return most(key, self.history[key], list(self.models), self.scope, caps=caps)
+        history, caps = self.history[key], self.caps_of(key)
+        return most(key, history, list(self.models), self.scope, caps=caps)
 
     def expected_left(self) -> Expected:
         """What is left of all tasks, judged by those that are finished."""
-        histories = {key: self.history[key] for key in self.tasks}
-        return expected(histories, list(self.models), self.scope, caps=self.corpus.caps)
+        left = {key: self.history[key] for key in self.tasks}
+        return expected(left, list(self.models), self.scope, caps=self.caps_of)
 
     def read_history(self) -> None:
         """Read the runs made so far.

@@ -466,7 +466,7 @@ def test_no_cache_outlives_the_code_that_made_it(
     shutil.copytree(columns._PACKAGE, package, ignore=shutil.ignore_patterns("data", "__pyc*"))
     monkeypatch.setattr(columns, "_PACKAGE", package)
     for module, changed in {
-        "protocol.py": {"estimates.parquet"},
+        "protocol/__init__.py": {"estimates.parquet"},
         "corpus/estimates.py": {"estimates.parquet"},
         "corpus/trajectory.py": {"turns"},
         "corpus/turns.py": {"turns"},

@@ -28,6 +28,28 @@ from typing import Literal
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Estimate, Run
+from depthkit.protocol.wording import cap_statement, next_part, opening
+
+__all__ = [
+    "ABOVE",
+    "CAPS",
+    "CEILING",
+    "FREE_RUNS",
+    "RUNS_PER_CAP",
+    "Planned",
+    "cap_statement",
+    "counted_runs",
+    "estimate",
+    "evaluation_runs",
+    "first_of_attempts",
+    "merged_depth",
+    "merged_runs",
+    "next_part",
+    "next_runs",
+    "opening",
+    "run_of_d",
+    "run_of_n",
+]
 
 CAPS: tuple[int, ...] = (1, 2, 3, 5, 10, 20, 40, 80)
 """The turn caps of Section 3.1, in increasing order."""
@@ -52,80 +74,7 @@ class Planned:
     model: str
     cap: int | None
     attempt: int
-    purpose: Literal["free", "ladder", "evaluation"]
-
-
-def cap_statement(cap: int, k: int = 1) -> str:
-    """Say the turn cap to the agent; appended to the instruction after a blank line.
-
-    Args:
-        cap: Largest number of turns, at least 1.
-        k: Number of parts (segments) of the task, at least 1.
-
-    Returns:
-        Our own wording of what Appendix B says the agent is told; one paragraph, no line ends.
-
-    Raises:
-        DepthkitError: ``cap`` or ``k`` is below 1.
-    """
-    if cap < 1:
-        raise DepthkitError(f"cap is {cap}; a turn cap must be a whole number of at least 1.")
-    if k < 1:
-        raise DepthkitError(f"k is {k}; a task has at least 1 part.")
-    turns = "1 turn" if cap == 1 else f"{cap} turns"
-    scope = f"for the whole task, all {k} parts together" if k > 1 else "for this task"
-    end = (
-        f"Parts not finished by turn {cap} fail."
-        if k > 1
-        else "What is in place at that moment is checked, whether or not you marked the task "
-        "complete."
-    )
-    return (
-        f"Turn limit: you have at most {turns} {scope}. A turn is one reply of yours, however many "
-        "commands it contains; a reply that only waits or only confirms completion is a turn as "
-        f"well. The commands of turn {cap} still run, then the run is stopped. {end}"
-    )
-
-
-def opening(instruction: str, *, cap: int | None = None, k: int = 1) -> str:
-    """The first message's instruction: announces the parts if there are several, states the cap.
-
-    Args:
-        instruction: Of the task, or of its first segment.
-        cap: Stated turn cap, if any.
-        k: Number of segments.
-    """
-    text = instruction.rstrip()
-    if k > 1:
-        text = (
-            f"This task has {k} parts. You get them one at a time, all in this conversation and in "
-            "this terminal. When a part is done, set task_complete to true: the part is then "
-            "checked at once as it stands, without asking you again, and the next part arrives as "
-            "a new message. Later parts cannot be seen before. The run ends at the first part that "
-            "does not pass its checks; only the last part asks you to confirm that it is complete."
-            f"\n\nPart 1 of {k}:\n\n{text}"
-        )
-    return f"{text}\n\n{cap_statement(cap, k)}\n" if cap else f"{text}\n"
-
-
-def next_part(
-    instruction: str, *, part: int, k: int, turns: int, cap: int | None, screen: str
-) -> str:
-    """The message that delivers a later segment (Appendix B, "Delivering segments").
-
-    Args:
-        instruction: Of this segment.
-        part: Number of this segment, from 2.
-        k: Number of segments.
-        turns: Turns used so far.
-        cap: Stated turn cap, if any.
-        screen: What the terminal shows now.
-    """
-    used = f"Turns used so far: {turns}" + (f" of {cap}." if cap else ".")
-    return (
-        f"Part {part - 1} is marked complete. Here is part {part} of {k}.\n\n"
-        f"{instruction.rstrip()}\n\n{used}\n\nCurrent terminal screen:\n{screen}"
-    )
+    purpose: Literal["free", "ladder", "evaluation", "merged"]
 
 
 def next_runs(
@@ -262,15 +211,33 @@ def merged_depth(
         original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
         caps: Turn caps in increasing order.
     """
+    lowest, missing = _descend(history, model, [cap for cap in caps if cap <= original])
+    return None if missing else lowest
+
+
+def merged_runs(
+    history: Iterable[Run], model: str, *, original: int, caps: Sequence[int] = CAPS
+) -> list[Planned]:
+    """Runs of a merged task that may start now: those still missing of the next cap downward.
+
+    Both runs of a cap are made, whatever the first gives. The arguments are those of
+    :func:`merged_depth`, which is known once this is empty.
+    """
+    return _descend(history, model, [cap for cap in caps if cap <= original])[1]
+
+
+def _descend(history: Iterable[Run], model: str, caps: Sequence[int]) -> tuple[int, list[Planned]]:
+    """The smallest cap passed from the largest downward, and the runs missing at the next one."""
     counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
     lowest = ABOVE
-    for cap in reversed([cap for cap in caps if cap <= original]):
+    for cap in reversed(caps):
         runs = [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
-        if any(run.passed for run in runs):
-            lowest = cap
-        else:
-            return lowest if len(runs) == RUNS_PER_CAP else None
-    return lowest
+        if missing := _missing(runs, RUNS_PER_CAP):
+            return lowest, [Planned(model, cap, attempt, "merged") for attempt in missing]
+        if not any(run.passed for run in runs):
+            break
+        lowest = cap
+    return lowest, []
 
 
 def run_of_d(

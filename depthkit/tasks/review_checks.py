@@ -1,0 +1,244 @@
+"""What can be read off one check script without running it (Depth paper, Appendix F)."""
+
+from __future__ import annotations
+
+import re
+
+from depthkit.tasks.findings import Finding
+from depthkit.tasks.reading import CHECKS, PATH, READERS, CheckScript, names_used, run_by, tail_of
+from depthkit.tasks.words import Command
+
+_WITH_PATTERN = ("expect_out", "expect_no_out", "expect_fail")
+_WITH_COMMAND = ("expect_ok", *_WITH_PATTERN)
+_TESTS = ("[[", "[", "test")
+_FILE_TOOLS = frozenset(
+    {"cat", "head", "tail", "grep", "egrep", "fgrep", "zgrep", "zcat", "sed", "awk", "cut", "jq"}
+    | {"strings", "sort", "uniq", "diff", "cmp", "less", "more", "tr", "column", "find"}
+)
+_WRITERS = frozenset(
+    {"tee", "cp", "mv", "touch", "mkdir", "install", "ln", "truncate", "dd", "rm", "rmdir"}
+    | {"chmod", "chown"}
+)
+_IDLE = frozenset({"true", ":", "echo", "printf"})
+_SOFTWARE_FILES = ("/proc/", "/sys/", "/usr/", "/var/log/")
+_MEASURED = re.compile(
+    r"-?\d+(\.\d+)?%?|v?\d+(\.\d+){1,4}([-+~]\w+)*|[0-9a-f]{12,}|\d{4}-\d\d-\d\d.*|\d+ ?[KMG]i?B?",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"(?<![\w.\\])(?:\d+(?:\.\d+)+|\d{2,}|[0-9a-f]{12,})(?![\w.]*\})")
+_PRINTED_BY = re.compile(r"#\s*printed by\s+(\S+)", re.IGNORECASE)
+
+
+# --- the rules ---
+
+
+def review_checks(checks: CheckScript) -> list[Finding]:
+    """All findings of one check script, in the order of lines."""
+    own = [command for command in checks.script.commands if command.name in CHECKS]
+    if not own and not any(command.name in CHECKS for command in checks.all):
+        checks.found(1, "no-check", "the script has no check")
+    seen: dict[str, int] = {}
+    for command in own:
+        name = checks.resolve(command.arguments[0]) if command.arguments else None
+        if name and command.name.startswith("expect_"):
+            if name in seen:
+                checks.found(command.line, "name-twice", f"{name} is the name of line {seen[name]}")
+            seen.setdefault(name, command.line)
+    for command in checks.all:
+        if command.name in CHECKS:
+            _can_fail(checks, command)
+            _expected(checks, command)
+            _strings(checks, command)
+            _process(checks, command)
+        elif command.name in READERS:
+            _reader_arguments(checks, command)
+        elif command.name in _TESTS:
+            _compared(checks, command)
+        _report_access(checks, command)
+        _leftovers(checks, command)
+    _names(checks)
+    return sorted(checks.findings)
+
+
+def _can_fail(checks: CheckScript, command: Command) -> None:
+    line = command.line
+    if command.name == "pass":
+        if command.sure and command in checks.script.commands:
+            checks.found(line, "cannot-fail", "passes whatever the state is")
+        return
+    if command.name == "expect_eq" and len(command.arguments) > 2:
+        _, actual, expected = command.arguments[:3]
+        if actual.raw == expected.raw and actual.raw:
+            checks.found(line, "cannot-fail", f"compares {actual.raw} with itself")
+    if command.name not in _WITH_COMMAND:
+        return
+    words = tail_of(command)
+    if not words:
+        checks.found(line, "arguments", f"{command.name} needs -- and a command")
+        return
+    run = list(run_by(checks, words, line))
+    if run and command.name in ("expect_ok", "expect_out") and all(c.name in _IDLE for c in run):
+        checks.found(line, "cannot-fail", f"runs {run[0].name} only, which looks at nothing")
+    if command.name == "expect_ok" and run and run[-1].after == "||" and run[-1].name in _IDLE:
+        checks.found(line, "cannot-fail", f"|| {run[-1].name} makes the command succeed")
+    if command.name == "expect_out" and len(command.arguments) > 1:
+        pattern = checks.resolve(command.arguments[1])
+        if pattern is not None and _matches_nothing(pattern):
+            checks.found(line, "cannot-fail", f"the pattern {pattern!r} matches any line")
+
+
+def _matches_nothing(pattern: str) -> bool:
+    try:
+        return re.search(pattern, "") is not None
+    except (re.error, RecursionError):
+        return False
+
+
+def _expected(checks: CheckScript, command: Command) -> None:
+    if command.name == "expect_eq" and len(command.arguments) > 2:
+        _, actual, expected, *rest = command.arguments
+        kind = rest[0].value if rest else "text"
+        value = checks.resolve(expected)
+        if value is None:
+            return
+        items = re.split(r"[,\s]+", value) if kind in ("set", "seq") else [value]
+        read = checks.from_reader(actual)
+        for item in filter(None, items):
+            # A requirement can be that something is so, or that nothing is left.
+            if not read and (kind == "bool" or item == "0"):
+                continue
+            if not checks.stated(item):
+                checks.found(
+                    command.line,
+                    "expected-written-in",
+                    f"the expected value {item!r} is written in",
+                )
+    elif command.name in _WITH_PATTERN and len(command.arguments) > 1:
+        pattern = checks.resolve(command.arguments[1]) or ""
+        for number in _NUMBERS.findall(re.sub(r"\\([.])", r"\1", pattern)):
+            if not checks.stated(number) and not _printed_by(checks, command.line):
+                checks.found(
+                    command.line, "expected-written-in", f"the pattern has {number!r} written in"
+                )
+
+
+def _compared(checks: CheckScript, command: Command) -> None:
+    """Values within a test of the script's own."""
+    for word in command.arguments:
+        value = word.value
+        measured = word.fixed and len(value) > 1 and _MEASURED.fullmatch(value)
+        if measured and value[0] != "-" and not checks.stated(value):
+            checks.found(
+                command.line, "expected-written-in", f"compares with {value!r}, written in"
+            )
+
+
+def _printed_by(checks: CheckScript, line: int) -> bool:
+    """Whether a comment there, or on the line before, names software that is none of the task's."""
+    for at in (line, line - 1):
+        said = _PRINTED_BY.search(checks.script.comments.get(at, ""))
+        if said and said[1].rsplit("/", 1)[-1] not in checks.own_scripts:
+            return True
+    return False
+
+
+def _strings(checks: CheckScript, command: Command) -> None:
+    if command.name not in _WITH_COMMAND or _printed_by(checks, command.line):
+        return
+    run = list(run_by(checks, tail_of(command), command.line))
+    if not run or not all(c.name in _FILE_TOOLS for c in run):
+        return
+    files = [path for c in run for word in c.arguments for path in PATH.findall(word.value)]
+    if files and all(path.startswith(_SOFTWARE_FILES) for path in files):
+        return
+    patterns = [command.arguments[1]] if command.name in _WITH_PATTERN else []
+    for each in run:
+        if each.name.endswith("grep"):
+            patterns += [w for w in each.arguments if not w.value.startswith("-")][:1]
+    for pattern in patterns:
+        text = checks.resolve(pattern)
+        for string in re.findall(r"[^\W\d_][\w-]{2,}", _plain(text or "")):
+            if not checks.stated(string):
+                checks.found(
+                    command.line, "string-unknown", f"{string!r} is looked for, but is not stated"
+                )
+
+
+def _plain(pattern: str) -> str:
+    """A pattern without what only patterns have."""
+    return re.sub(r"\[\[?:?[^]]*\]\]?|\\[a-zA-Z]|\{\d*,?\d*\}", " ", pattern)
+
+
+def _process(checks: CheckScript, command: Command) -> None:
+    if command.name not in ("expect_proc", "expect_proc_arg"):
+        return
+    if not re.search(r"\b(process|daemon|worker|running)\w*", checks.instruction, re.IGNORECASE):
+        checks.found(
+            command.line,
+            "process-not-asked",
+            "the instruction asks for no process; talk to the service with its own client",
+        )
+
+
+def _reader_arguments(checks: CheckScript, command: Command) -> None:
+    wanted = READERS[command.name]
+    if len(command.arguments) != wanted:
+        checks.found(command.line, "arguments", f"{command.name} takes {wanted} arguments")
+        return
+    if command.name == "field":
+        return
+    for word in command.arguments[1::2]:
+        value = checks.resolve(word)
+        if value is not None and not re.fullmatch(r".+:[1-9]\d*", value):
+            checks.found(command.line, "arguments", f"{value!r} is no NAME:POS")
+
+
+def _report_access(checks: CheckScript, command: Command) -> None:
+    """Whether another command than a reader looks into a report file."""
+    allowed = (*READERS, *_TESTS, "expect_file", "for", "local", "declare", "readonly", "rm")
+    words = [] if command.name in allowed else list(command.words)
+    for sign, word in command.redirections:
+        words += [word] if sign == "<" else []
+    for word in words:
+        value = checks.resolve(word) or (word.value if word.fixed else "")
+        text = value or word.value
+        for report in checks.reports:
+            if re.search(rf"(?<![\w./-]){re.escape(report)}(?![\w/-])", text) and not word.inner:
+                checks.found(
+                    command.line,
+                    "report-not-through-reader",
+                    f"{command.name or '<'} looks into {report}",
+                )
+
+
+def _leftovers(checks: CheckScript, command: Command) -> None:
+    targets = [word for sign, word in command.redirections if sign[0] in ">&" and sign != ">&"]
+    if command.name in _WRITERS:
+        targets += [word for word in command.arguments if not word.value.startswith("-")]
+    for command_ in run_by(checks, tail_of(command), command.line):
+        if command_.name in _WRITERS:
+            targets += [w for w in command_.arguments if not w.value.startswith("-")]
+        targets += [w for sign, w in command_.redirections if sign[0] in ">&" and sign != ">&"]
+    for word in targets:
+        path = checks.resolve(word)
+        if path and path.startswith("/") and not path.startswith("/dev/"):
+            checks.found(command.line, "leaves-something", f"writes to {path}")
+
+
+def _names(checks: CheckScript) -> None:
+    used = names_used(checks)
+    for name, (line, key) in used.items():
+        if not (checks.key_stated(name) if key else checks.name_stated(name)):
+            what = f"the field or column {name!r}" if key else repr(name)
+            checks.found(line, "name-not-stated", f"{what} is relied on, but not stated")
+    ports = {name for name in used if name.isdigit()}
+    text = " ".join(word.value for command in checks.all for word in command.words)
+    for name in checks.names:
+        if name in used:
+            continue
+        at = next((c.line for c in checks.all if any(name in w.value for w in c.words)), 1)
+        if not checks.stated(name):
+            checks.found(at, "name-not-stated", f"{name!r} is declared, but not stated")
+        is_port = name in ports or re.search(rf"(?:-p ?|-P ?|:|port[= ]){re.escape(name)}\b", text)
+        if _MEASURED.fullmatch(name) and not is_port and not re.fullmatch(r"(\d+\.){3}\d+", name):
+            checks.found(at, "measured-name", f"{name!r} looks like a value to be measured")
