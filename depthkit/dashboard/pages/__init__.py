@@ -1,0 +1,1 @@
+"""The pages, each a function from a corpus and the query of its address to escaped HTML."""
