@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard.listing import Column, View
 from depthkit.dashboard.source import ENDINGS, Snapshot, Source, depth_text
 from depthkit.dashboard.text import plain
@@ -44,8 +45,8 @@ class Site:
         return f"/{key}/data/{what}{'?' if query else ''}{query}"
 
     def asset(self, name: str) -> str:
-        """Address of a file that comes with the package."""
-        return f"/assets/{name}"
+        """Address of a file that comes with the package, or of Bokeh itself."""
+        return "/static/js/bokeh.min.js" if name == "bokeh.min.js" else f"/assets/{name}"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ def document(
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
+        '<meta name="referrer" content="same-origin">'
+        '<meta name="color-scheme" content="light dark">'
         f"<title>{plain(title)} · depthkit</title>"
         f'<link rel="icon" href="{plain(site.asset("icon.svg"))}" type="image/svg+xml">{links}'
         f'<link rel="stylesheet" href="{context.data("colours.css")}">{loads}</head>'
@@ -172,11 +174,7 @@ def provenance(context: Context) -> str:
 def problems(sentences: Iterable[str], kind: str = "problem") -> str:
     """Sentences on what is wrong, or nothing."""
     items = "".join(f"<li>{plain(sentence)}</li>" for sentence in sentences)
-    return (
-        f'<ul class="{kind}" role="{"alert" if kind == "problem" else "note"}">{items}</ul>'
-        if items
-        else ""
-    )
+    return f'<ul class="{kind}">{items}</ul>' if items else ""
 
 
 def dataset(context: Context, name: str) -> str:
@@ -188,13 +186,14 @@ def dataset(context: Context, name: str) -> str:
 
 def ending(value: str) -> str:
     """How a run ended, with its colour."""
-    return f'<span class="end end-{plain(value.replace(" ", "-"))}">{plain(ENDINGS.get(value, value))}</span>'
+    name = plain(value.replace(" ", "-"))
+    return f'<span class="end end-{name}">{plain(ENDINGS.get(value, value))}</span>'
 
 
 def cell(context: Context, column: Column, value: Any) -> str:
     """A value as its column writes it."""
     if value is None or value == "":
-        return '<span class="none">–</span>'
+        return f'<span class="none">{MISSING}</span>'
     if column.key == "dataset":
         return dataset(context, str(value))
     if column.key == "ending":
@@ -207,7 +206,7 @@ def cell(context: Context, column: Column, value: Any) -> str:
 def written(value: Any, form: str) -> str:
     """A value as text."""
     if value is None:
-        return "–"
+        return MISSING
     if form == "time" and isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
     if form == "cost":
@@ -226,7 +225,7 @@ def written(value: Any, form: str) -> str:
 def seconds(value: float | None) -> str:
     """Seconds as people say them."""
     if value is None:
-        return "–"
+        return MISSING
     if value >= 90:
         return f"{value // 60:.0f}:{value % 60:02.0f} min"
     return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
@@ -234,13 +233,10 @@ def seconds(value: float | None) -> str:
 
 def size(number: float) -> str:
     """Bytes as people say them."""
-    for unit in ("bytes", "kB"):
-        if number < 1000:
-            break
-        number /= 1000
-    else:
-        unit = "MB"
-    return f"{number:.1f} {unit}" if unit != "bytes" and number < 10 else f"{number:,.0f} {unit}"
+    if number < 1000:
+        return f"{number:,.0f} bytes"
+    number, unit = (number / 1000, "kB") if number < 1e6 else (number / 1e6, "MB")
+    return f"{number:.1f} {unit}" if number < 10 else f"{number:,.0f} {unit}"
 
 
 def table(
@@ -284,4 +280,5 @@ def pager(context: Context, page: str, view: View, pages: int) -> str:
         else ""
         for (name, number), word in zip(rel.items(), ("Previous", "Next"), strict=True)
     }
-    return f'<nav class="pager" aria-label="Pages of the list">{ends["prev"]}{"".join(parts)}{ends["next"]}</nav>'
+    inner = f"{ends['prev']}{''.join(parts)}{ends['next']}"
+    return f'<nav class="pager" aria-label="Pages of the list">{inner}</nav>'

@@ -78,7 +78,7 @@ RUNS = Listing(
         Column("attempt", "Try", "attempt", "number", shown=False),
         Column("purpose", "Purpose", "purpose", filter="choice"),
         Column("ending", "Ending", "ending", filter="choice", about="Classes of Figure 14"),
-        Column("verdict", "Verdict", "verdict", filter="choice"),
+        Column("verdict", "Verdict", "verdict", filter="choice", shown=False),
         Column("stop", "Stop", "stop", filter="choice"),
         Column("suspect", "Suspect", "suspect", "flag", shown=False),
         Column("segments", "Segments passed", "segments_passed", "number", shown=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import threading
@@ -176,6 +177,11 @@ class Source:
         if wait and thread is not None:
             thread.join(wait)
         return self._snapshot
+
+    def open(self) -> None:
+        """Open the corpus, to have its name; what is wrong with it is found when it is read."""
+        with contextlib.suppress(DepthkitError, OSError):
+            self.corpus = Corpus.open(self.where)
 
     def load(self) -> Snapshot:
         """Read the corpus now, and wait for it."""
