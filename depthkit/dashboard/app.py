@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def start(
         DepthkitError: The port is taken.
     """
     # Late: it takes seconds.
-    import panel as pn
+    pn: Any = import_module("panel")  # late: it takes seconds
     from tornado.ioloop import IOLoop
 
     outside = host not in LOOPBACK
@@ -69,7 +70,7 @@ def start(
     logging.getLogger("bokeh.server.util").setLevel(logging.ERROR)
     try:
         server = pn.io.server.get_server(
-            {"panel": lambda: pn.Column()},
+            {"panel": lambda: _views(sources)},
             port=port,
             address=host,
             websocket_origin=["*"],  # the guard has checked where it comes from
@@ -92,6 +93,15 @@ def start(
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - only compared
     url = f"http://{_bracketed(shown)}:{answers}/{f'?token={token}' if token else ''}"
     return Running(server, url)
+
+
+def _views(sources: Sequence[Source]) -> Any:
+    """All corpora as a Panel application, a tab each."""
+    pn: Any = import_module("panel")  # late: it takes seconds
+
+    from depthkit.dashboard.view import corpus_view
+
+    return pn.Tabs(*((source.name, corpus_view(source)) for source in sources), dynamic=True)
 
 
 def _bracketed(host: str) -> str:

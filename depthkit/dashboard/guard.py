@@ -34,7 +34,7 @@ DRAWN = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 PLAYED = DRAWN.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
 """The player's terminal is WebAssembly, and it styles its parts in place (pages of runs)."""
 
-PANEL = DRAWN.replace("script-src 'self'", "script-src 'self' 'unsafe-inline' 'unsafe-eval'")
+PANEL = DRAWN.replace("script-src 'self'", "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:")
 """Panel starts its applications by a script in the page, and compiles its own templates."""
 
 

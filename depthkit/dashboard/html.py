@@ -18,6 +18,7 @@ PAGES = {
     "tasks": "Tasks",
     "runs": "Runs",
     "search": "Search",
+    "compare": "Compare",
 }
 """The pages that the navigation names."""
 
@@ -145,7 +146,7 @@ _KEYS = (
     ("n, p", "next, previous match; without a search, next or previous page or run"),
     ("/", "search"),
     ("Space", "play or pause the recording"),
-    ("g o, g t, g r, g s", "go to overview, tasks, runs, search"),
+    ("g o, g t, g r, g s, g c", "go to overview, tasks, runs, search, compare"),
     ("?", "this list"),
     ("Esc", "close it, or leave a field"),
 )

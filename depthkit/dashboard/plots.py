@@ -7,7 +7,8 @@ answers at once and still does when the server has gone to sleep. No model here 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,66 +98,117 @@ def edges_of(values: Sequence[int | None]) -> list[float]:
     return [float(e) for e in np.geomspace(0.9, max(2.0, top * 1.05), _BINS + 1)]
 
 
-def plots_json(context: Context) -> str:
-    """The plots as a Bokeh document item each, with the tasks, for ``overview.js``."""
-    from bokeh.embed import json_item
+@dataclass(frozen=True)
+class Plots:
+    """The models of the overview.
+
+    Attributes:
+        tasks: As :func:`tasks_on_plane`.
+        source: The data source of the marks; its selection is what is chosen.
+        figures: ``plane``, ``D``, ``N`` and ``W``.
+        bins: The data source of each histogram, with ``all`` and ``chosen``.
+        edges: Of the bins of each histogram.
+    """
+
+    tasks: dict[str, list[Any]]
+    source: Any
+    figures: dict[str, Any]
+    bins: dict[str, Any]
+    edges: dict[str, list[float]]
+
+
+def plot_models(context: Context, theme: Mapping[str, str] | None = None) -> Plots:
+    """The plots as Bokeh models.
+
+    Args:
+        context: The corpus.
+        theme: Colours to put in for those that stand for a theme's; as they are if ``None``.
+    """
     from bokeh.models import ColumnDataSource
 
+    shade = _Shade(theme or {})
     data = tasks_on_plane(context)
     caps = context.snapshot.caps
     source = ColumnDataSource(data=data, name="tasks")
-    bins = [i - 0.5 for i in range(len(caps) + 3)]
     places = [None if d is None else p for d, p in zip(data["D"], data["place"], strict=True)]
-    work_edges, turn_edges = edges_of(data["W"]), edges_of(data["N"])
-    made = {
-        "plane": _plane(source, caps),
-        "D": _bars("D", places, bins[: len(caps) + 2], ticks=cap_ticks(caps)),
-        "N": _bars("N", data["N"], turn_edges),
-        "W": _bars("W", data["W"], work_edges),
+    edges = {
+        "D": [i - 0.5 for i in range(len(caps) + 2)],
+        "N": edges_of(data["N"]),
+        "W": edges_of(data["W"]),
     }
-    items = {name: json_item(figure) for name, figure in made.items()}
-    edges = {"D": bins[: len(caps) + 2], "N": turn_edges, "W": work_edges}
-    left_out = context.snapshot.value("SELECT count(*) FROM tasks") - len(data["task"])
+    values = {"D": places, "N": data["N"], "W": data["W"]}
+    figures, bins = {"plane": _plane(source, caps, shade)}, {}
+    for key in ("D", "N", "W"):
+        ticks = cap_ticks(caps) if key == "D" else None
+        figures[key], bins[key] = _bars(key, values[key], edges[key], shade, ticks)
+    return Plots(data, source, figures, bins, edges)
+
+
+def plots_json(context: Context) -> str:
+    """The plots as a Bokeh document item each, for ``overview.js``."""
+    from bokeh.embed import json_item
+
+    made = plot_models(context)
+    count = context.snapshot.value("SELECT count(*) FROM tasks")
     return json.dumps(
-        {"items": items, "caps": list(caps), "edges": edges, "above": ABOVE, "left_out": left_out},
+        {
+            "items": {name: json_item(figure) for name, figure in made.figures.items()},
+            "caps": list(context.snapshot.caps),
+            "edges": made.edges,
+            "above": ABOVE,
+            "left_out": count - len(made.tasks["task"]),
+        },
         ensure_ascii=True,
         default=str,
     )
 
 
-def _frame(title: str, **options: Any) -> Any:
+class _Shade:
+    """Colours of a theme by what stands for them."""
+
+    def __init__(self, theme: Mapping[str, str]) -> None:
+        self._theme = theme
+
+    def __call__(self, colour: str) -> str:
+        return self._theme.get(colour, colour)
+
+
+def _frame(title: str, shade: _Shade, **options: Any) -> Any:
     from bokeh.models.annotations import Title
     from bokeh.plotting import figure
 
     made = figure(
         toolbar_location=None,
         sizing_mode="stretch_both",
-        background_fill_color=SURFACE,
-        border_fill_color=SURFACE,
+        background_fill_color=shade(SURFACE),
+        border_fill_color=shade(SURFACE),
         outline_line_color=None,
         min_border=4,
-        title=Title(text=title, text_color=INK, text_font_size="12px", text_font_style="normal"),
+        title=Title(
+            text=title, text_color=shade(INK), text_font_size="12px", text_font_style="normal"
+        ),
         **options,
     )
     for axis in made.axis:
-        axis.axis_line_color = RULE
-        axis.major_tick_line_color = RULE
+        axis.axis_line_color = shade(RULE)
+        axis.major_tick_line_color = shade(RULE)
         axis.minor_tick_line_color = None
-        axis.major_label_text_color = INK
-        axis.axis_label_text_color = INK
+        axis.major_label_text_color = shade(INK)
+        axis.axis_label_text_color = shade(INK)
         axis.major_label_text_font_size = "11px"
         axis.axis_label_text_font_size = "12px"
         axis.axis_label_text_font_style = "normal"
-    made.grid.grid_line_color = RULE
+    made.grid.grid_line_color = shade(RULE)
     made.grid.grid_line_alpha = 0.5
     return made
 
 
-def _plane(source: Any, caps: Sequence[int]) -> Any:
+def _plane(source: Any, caps: Sequence[int], shade: _Shade) -> Any:
     from bokeh.models import BoxSelectTool, HoverTool, TapTool
 
     made = _frame(
         "",
+        shade,
         x_axis_type="log",
         y_range=(-0.6, len(caps) + 1.6),
         tools=[],
@@ -184,7 +236,7 @@ def _plane(source: Any, caps: Sequence[int]) -> Any:
         marker="marker",
         size=7,
         fill_color="by_dataset",
-        line_color=INK,
+        line_color=shade(INK),
         line_width=0.4,
         fill_alpha=0.85,
         line_alpha=0.7,
@@ -207,8 +259,9 @@ def _bars(
     name: str,
     values: Sequence[float | None],
     edges: Sequence[float],
+    shade: _Shade,
     ticks: Sequence[tuple[float, str]] | None = None,
-) -> Any:
+) -> tuple[Any, Any]:
     from bokeh.models import BoxSelectTool, ColumnDataSource, HoverTool
 
     counts = histogram(values, edges)
@@ -224,6 +277,7 @@ def _bars(
     titles = {"D": "D, depth in turns", "N": "N, turns of the free run", "W": "W, lines"}
     made = _frame(
         titles[name],
+        shade,
         x_axis_type="linear" if ticks else "log",
         x_range=(edges[0], edges[-1]),
         y_range=(0, max(1, *counts) * 1.08 if counts else 1),
@@ -237,8 +291,8 @@ def _bars(
         top="all",
         bottom=0,
         source=source,
-        fill_color=BAR,
-        line_color=SURFACE,
+        fill_color=shade(BAR),
+        line_color=shade(SURFACE),
     )
     chosen = made.quad(
         left="left",
@@ -246,8 +300,8 @@ def _bars(
         top="chosen",
         bottom=0,
         source=source,
-        fill_color=CHOSEN,
-        line_color=SURFACE,
+        fill_color=shade(CHOSEN),
+        line_color=shade(SURFACE),
         name="chosen",
     )
     for renderer in (bars, chosen):
@@ -263,7 +317,7 @@ def _bars(
         _set_ticks(made.xaxis[0], ticks)
     else:
         made.xaxis.formatter = _plain_numbers()
-    return made
+    return made, source
 
 
 def _plain_numbers() -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -82,6 +85,9 @@ _TASKS = """
         FROM runs GROUP BY ALL
     ) r USING (dataset, task_id)
 """
+
+
+_LARGE = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -234,9 +240,27 @@ class _Reading:
             return empty.empty_table()
 
 
+def _warm(corpus: Corpus) -> None:
+    """Let another process make the caches of a large corpus: it needs memory that nobody gets back.
+
+    What goes wrong there goes wrong here too, and is said then.
+    """
+    try:
+        large = (corpus.path / "runs.jsonl").stat().st_size > _LARGE
+    except OSError:
+        return
+    if large and os.access(corpus.path, os.W_OK):
+        code = (
+            "import sys; from depthkit.corpus import Corpus; Corpus.open(sys.argv[1]).estimates()"
+        )
+        command = [sys.executable, "-c", code, str(corpus.path.absolute())]
+        subprocess.run(command, capture_output=True, check=False)
+
+
 def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
     from depthkit.corpus.columns import table_schema
 
+    _warm(corpus)
     reading = _Reading()
     runs = reading.table(corpus.runs, table_schema(Run))
     tasks = reading.table(corpus.tasks, table_schema(Task))

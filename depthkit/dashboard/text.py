@@ -7,6 +7,7 @@ moves, hides or reorders what is around it.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +27,6 @@ _SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _COLOURS = re.compile(r"[0-9;:]*")
-_BLANK_END = re.compile(r"\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,15 @@ class _Look:
     underline: bool = False
     reverse: bool = False
 
-    @property
-    def classes(self) -> str:
-        names = [
-            name
-            for name in ("bold", "dim", "italic", "underline", "reverse")
-            if getattr(self, name)
-        ]
-        if self.ink is not None:
-            names.append(f"f{self.ink}")
-        if self.ground is not None:
-            names.append(f"b{self.ground}")
-        return " ".join(f"t-{name}" for name in names)
+
+@functools.lru_cache(4096)
+def _classes(look: _Look) -> str:
+    names = [n for n in ("bold", "dim", "italic", "underline", "reverse") if getattr(look, n)]
+    if look.ink is not None:
+        names.append(f"f{look.ink}")
+    if look.ground is not None:
+        names.append(f"b{look.ground}")
+    return " ".join(f"t-{name}" for name in names)
 
 
 def plain(value: object) -> str:
@@ -68,6 +65,8 @@ def block(text: str, needle: str = "") -> str:
         needle: Each place where this stands, in any letter case, is marked.
     """
     text = text.replace("\r\n", "\n")
+    if not needle:
+        return _visible(text)
     return "".join(
         f"<mark>{_visible(part)}</mark>" if found else _visible(part)
         for part, found in pieces(text, needle)
@@ -139,15 +138,14 @@ def excerpt(text: str, needle: str, around: int = 60) -> str:
 
 def without_blank_end(text: str) -> tuple[str, int]:
     """Text without the empty lines below it, as a screen has them, and how many there were."""
-    match = _BLANK_END.search(text)
-    assert match is not None
-    return text[: match.start()], match[0].count("\n")
+    kept = text.rstrip()
+    return kept, text.count("\n", len(kept))
 
 
 def _coloured(text: str, look: _Look, needle: str) -> str:
     if not text:
         return ""
-    classes = look.classes
+    classes = _classes(look)
     return (
         f'<span class="{classes}">{block(text, needle)}</span>' if classes else block(text, needle)
     )
@@ -170,6 +168,7 @@ def _shown(match: re.Match[str]) -> str:
     return f'<span class="t-ctl">{name}</span>'
 
 
+@functools.lru_cache(4096)
 def _look(look: _Look, parameters: str) -> _Look:
     """The look after a sequence that selects colours."""
     codes = [int(code) if code else 0 for code in re.split("[;:]", parameters[:200])]

@@ -85,5 +85,34 @@ def _run(dataset: str, task_id: str, attempt: int, draw: random.Random) -> dict[
     }
 
 
+def write_long_trial(corpus: Corpus, *, turns: int = 150, size: int = 5_000_000) -> str:
+    """Give the corpus' last run a trajectory of so many turns and bytes; returns its id."""
+    run_id = json.loads((corpus.path / "runs.jsonl").read_text().splitlines()[-1])["run_id"]
+    line = "\x1b[32m-rw-r--r--\x1b[0m 1 root root  4096 Nov 30 09:31 file <name> & more\n"
+    output = line * (size // turns // len(line))
+    steps: list[dict[str, object]] = [{"source": "user", "message": "Task Description:\nDo it."}]
+    steps += [
+        {
+            "source": "agent",
+            "timestamp": f"2026-11-30T{turn // 60:02}:{turn % 60:02}:00+00:00",
+            "message": f"Analysis: This is turn {turn}.\nPlan: List it again.",
+            "tool_calls": [
+                {
+                    "function_name": "bash_command",
+                    "arguments": {"keystrokes": "ls -la\n", "duration": 0.5},
+                }
+            ],
+            "observation": {"results": [{"content": output}]},
+            "metrics": {"prompt_tokens": 400 * turn, "completion_tokens": 90},
+        }
+        for turn in range(1, turns + 1)
+    ]
+    folder = corpus.trial_dir(run_id) / "agent"
+    folder.mkdir(parents=True)
+    document = {"schema_version": "ATIF-v1.8", "agent": {"name": "terminus-2"}, "steps": steps}
+    (folder / "trajectory.json").write_text(json.dumps(document))
+    return str(run_id)
+
+
 if __name__ == "__main__":
     write_large_corpus(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100_000)

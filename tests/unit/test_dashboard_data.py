@@ -11,6 +11,7 @@ from corpora import Spec, seven_sets, write_corpus
 from depthkit.corpus import Corpus
 from depthkit.corpus.files import UnreadableError
 from depthkit.dashboard import listing
+from depthkit.dashboard.compare import align, contest, difference
 from depthkit.dashboard.labels import Labels, Target
 from depthkit.dashboard.ladder import ladder
 from depthkit.dashboard.listing import RUNS, TASKS, View
@@ -368,3 +369,37 @@ def test_a_run_that_is_appended_is_seen(tmp_path: Path):
     record = corpus.run_records()[0]
     corpus.append_run(record.model_copy(update={"run_id": "new"}))
     assert listing.page(source.load(), view()).total == before + 1
+
+
+# --- comparisons ---
+
+SAME = "control-10-s1__scripted-step__free__1__19ec16c4a0b588"
+
+
+def test_two_runs_are_aligned_and_where_they_part_is_marked(demo_corpus: Corpus):
+    pairs = align(course(demo_corpus, ONE_RUN), course(demo_corpus, SAME))
+    assert len(pairs) == 13
+    assert [number for number, pair in enumerate(pairs, 1) if pair.parts] == [11]
+    assert all(pair.same for pair in pairs[:10])
+    assert pairs[-1].left is None
+    same = align(course(demo_corpus, SAME), course(demo_corpus, SAME))
+    assert not any(pair.parts for pair in same)
+
+
+def test_what_two_commands_share_and_do_not_adds_up_to_both():
+    pieces = difference("ls -la /app\n", "ls -l /app/data\n")
+    assert "".join(p.text for p in pieces if p.kind != "right") == "ls -la /app\n"
+    assert "".join(p.text for p in pieces if p.kind != "left") == "ls -l /app/data\n"
+    assert any(p.kind == "same" and "/app" in p.text for p in pieces)
+
+
+def test_two_models_are_compared_on_tasks_that_both_ran():
+    snapshot = Source("paper").load()
+    found = contest(snapshot, "gpt-6.1-sol", "gpt-6-luna")
+    counted = found.only_left + found.only_right + found.both + found.neither
+    assert counted == len(found.outcomes) > 50
+    gaps = [abs(each.gap) for each in found.outcomes]
+    assert gaps == sorted(gaps, reverse=True)
+    assert "sign test" in found.test
+    back = contest(snapshot, "gpt-6-luna", "gpt-6.1-sol")
+    assert (back.only_left, back.only_right) == (found.only_right, found.only_left)

@@ -7,6 +7,7 @@ from functools import partial
 
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
+from depthkit.dashboard.pages.compare import compare_page
 from depthkit.dashboard.pages.files import file_page
 from depthkit.dashboard.pages.lists import export_csv, list_page
 from depthkit.dashboard.pages.overview import claims_part, overview_page
@@ -30,5 +31,6 @@ PAGES: dict[str, Callable[[Context, Query], str | None]] = {
     "run": run_page,
     "file": file_page,
     "search": search_page,
+    "compare": compare_page,
 }
 """By their name in addresses; a page that gives ``None`` is not there."""

@@ -81,6 +81,9 @@ def _head(context: Context, run: dict[str, Any]) -> str:
     detail = f'<p class="detail">{plain(run["detail"])}</p>' if run["detail"] else ""
     task = context.task(run["dataset"], run["task_id"])
     others = _neighbours(context, run)
+    if not context.site.static:
+        href = context.page("compare", a=run["run_id"])
+        others += f' <a class="neighbours" href="{href}">compare</a>'
     return (
         f'<p class="crumbs"><a href="{context.page("tasks", dataset=run["dataset"])}">'
         f"{html.dataset(context, run['dataset'])}</a> / "

@@ -23,7 +23,7 @@
     all[at].scrollIntoView({ block: "nearest" });
   }
 
-  const places = { o: "overview", t: "tasks", r: "runs", s: "search" };
+  const places = { o: "overview", t: "tasks", r: "runs", s: "search", c: "compare" };
   let going = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
