@@ -34,6 +34,13 @@ DRAWN = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 PLAYED = DRAWN.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
 """The player's terminal is WebAssembly, and it styles its parts in place (pages of runs)."""
 
+REPORT = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; "
+    "script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; "
+    "font-src data:; base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
+)
+"""A made report holds all it needs in one file; in a sandbox it can reach nothing of the rest."""
+
 PANEL = DRAWN.replace("script-src 'self'", "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:")
 """Panel starts its applications by a script in the page, and compiles its own templates."""
 

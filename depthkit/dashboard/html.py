@@ -19,6 +19,7 @@ PAGES = {
     "runs": "Runs",
     "search": "Search",
     "compare": "Compare",
+    "reports": "Reports",
 }
 """The pages that the navigation names."""
 
@@ -103,7 +104,7 @@ def document(
     nav = "".join(
         f'<a href="{context.page(name)}"{_current(name == page)}>{label}</a>'
         for name, label in PAGES.items()
-        if not (site.static and name == "search")
+        if not (site.static and name in ("search", "compare", "reports"))
     )
     if len(site.names) > 1:
         nav += (
@@ -146,7 +147,7 @@ _KEYS = (
     ("n, p", "next, previous match; without a search, next or previous page or run"),
     ("/", "search"),
     ("Space", "play or pause the recording"),
-    ("g o, g t, g r, g s, g c", "go to overview, tasks, runs, search, compare"),
+    ("g o, g t, g r, g s, g c, g p", "go to these pages"),
     ("?", "this list"),
     ("Esc", "close it, or leave a field"),
 )

@@ -26,7 +26,7 @@ INK, RULE, SURFACE = "#010101", "#020202", "#030303"
 BAR, CHOSEN = "#040404", "#050505"
 
 _BINS = 24
-_RATES = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
+_RATES = ("#b2543b", "#d08a5c", "#d9b98a", "#9fb8c4", "#5f9bc4", "#1f77b4")
 _OUTCOMES = {"solved": "#0072B2", "not solved": "#E69F00", "not known": "#999999"}
 _UNKNOWN = "#bbbbbb"
 

@@ -7,6 +7,7 @@ import json
 import mimetypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,26 @@ from urllib.parse import parse_qs, urlencode
 
 from tornado import web
 
-from depthkit.corpus.files import UnreadableError, is_plain_name
+from depthkit.corpus.files import UnreadableError, is_plain_name, read_inside
 from depthkit.dashboard import colours, pages
-from depthkit.dashboard.guard import DRAWN, PLAYED, POLICY
+from depthkit.dashboard.building import Builder
+from depthkit.dashboard.guard import DRAWN, PLAYED, POLICY, REPORT
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.labels import Kind, Target
 from depthkit.dashboard.pages import PAGES
 from depthkit.dashboard.source import Source
+from depthkit.dashboard.text import terminal, without_blank_end
 from depthkit.dashboard.trial import Trial, read_recording
 from depthkit.errors import DepthkitError
+from depthkit.reports import find_project
 
 STATIC = Path(str(files("depthkit.dashboard"))) / "static"
 _MAX_FORM = 64 * 1024
 _POLICIES = {"overview": DRAWN, "run": PLAYED}
+
+
+RESERVED = ("assets", "static", "panel", "components", "built")
+"""What no corpus is called in addresses."""
 
 
 class Sources:
@@ -37,10 +45,12 @@ class Sources:
         for source in sources:
             name = source.name if is_plain_name(source.name) else "corpus"
             key, number = name, 1
-            while key in self.by_key or key in ("assets", "static", "panel"):
+            while key in self.by_key or key in RESERVED:
                 number += 1
                 key = f"{name}-{number}"
             self.by_key[key] = source
+
+        self.builder = Builder()
 
     def site(self) -> Site:
         """Where the pages are."""
@@ -110,7 +120,9 @@ class PageHandler(Handler):
 
     async def get(self, key: str, page: str) -> None:
         """Make it from the corpus as it is now."""
-        make = PAGES.get(page)
+        make: Callable[[Context, dict[str, list[str]]], str | None] | None = PAGES.get(page)
+        if page == "reports":
+            make = partial(pages.reports_page, job=self.sources.builder.job)
         if make is None:
             raise web.HTTPError(404)
         query = self.query()
@@ -136,6 +148,7 @@ class DataHandler(Handler):
             "output": self._output,
             "plots.json": self._plots,
             "claims": self._claims,
+            "job": self._job,
         }
         context, query = self.context(key), self.query()
         self.set_header("Cache-Control", "no-store")
@@ -155,6 +168,11 @@ class DataHandler(Handler):
         self.set_header("Content-Type", "application/json")
         return json.dumps({"digest": snapshot.digest, "read": read}).encode()
 
+    def _job(self, _: Context, __: Any) -> bytes | None:
+        job = self.sources.builder.job
+        self.set_header("Content-Type", "application/json")
+        return json.dumps({"lines": job.lines, "status": job.status}).encode() if job else None
+
     def _colours(self, context: Context, _: Any) -> str:
         self.set_header("Content-Type", "text/css; charset=utf-8")
         return colours.sheet(context.snapshot.datasets)
@@ -170,9 +188,15 @@ class DataHandler(Handler):
         return pages.claims_part(context).encode("utf-8", "replace")
 
     def _output(self, context: Context, query: dict[str, list[str]]) -> bytes | None:
-        self.set_header("Content-Type", "text/html; charset=utf-8")
         text = pages.whole_output(context, query)
-        return None if text is None else f"<pre class=term>{text}</pre>".encode("utf-8", "replace")
+        if text is None:
+            return None
+        if query.get("raw"):
+            self._attach("output.txt")
+            return text.encode("utf-8", "replace")
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        shown = terminal(without_blank_end(text)[0])
+        return f"<pre class=term>{shown}</pre>".encode("utf-8", "replace")
 
     def _trial(self, context: Context, query: dict[str, list[str]]) -> Trial | None:
         run_id = query.get("id", [""])[0]
@@ -200,11 +224,13 @@ class DataHandler(Handler):
             data = trial.read(name)
         except (FileNotFoundError, UnreadableError):
             return None
-        # Never a type that a browser would run or draw.
-        self.set_header("Content-Type", "application/octet-stream")
-        leaf = name.split("/")[-1]
-        self.set_header("Content-Disposition", f'attachment; filename="{leaf}"')
+        self._attach(name.split("/")[-1])
         return data
+
+    def _attach(self, name: str) -> None:
+        """Let the browser save it: never a type that it would run or draw."""
+        self.set_header("Content-Type", "application/octet-stream")
+        self.set_header("Content-Disposition", f'attachment; filename="{name}"')
 
     async def _csv(self, context: Context, page: str, query: dict[str, list[str]]) -> None:
         self.set_header("Content-Type", "text/csv; charset=utf-8")
@@ -215,7 +241,10 @@ class DataHandler(Handler):
             await self.flush()
 
     async def post(self, key: str, what: str) -> None:
-        """Change labels."""
+        """Change labels, or make a report."""
+        if what == "report":
+            await self._report(key)
+            return
         if what != "labels" or len(self.request.body) > _MAX_FORM:
             raise web.HTTPError(404)
         source = self.context(key).source
@@ -253,6 +282,36 @@ class DataHandler(Handler):
             page, back = "run", {"id": target.run_id}
         self.redirect(f"/{key}/{page}?{urlencode(back, errors='replace')}", status=303)
 
+    async def _report(self, key: str) -> None:
+        self.context(key)
+        given = {name: self.get_body_argument(name) for name in self.request.body_arguments}
+        name = given.pop("name", "")
+        texts = {n.removeprefix("p_"): text for n, text in given.items() if n.startswith("p_")}
+        query = ""
+        try:
+            await self.off_loop(lambda: self.sources.builder.start(name, texts))
+        except DepthkitError as error:
+            query = "?" + urlencode({"error": str(error)}, errors="replace")
+        anchor = f"#report-{name}" if is_plain_name(name) else ""
+        self.redirect(f"/{key}/reports{query}{anchor}", status=303)
+
+
+class BuiltHandler(Handler):
+    """Files of reports that were made."""
+
+    async def get(self, name: str, file: str) -> None:
+        """Give one of them."""
+        try:
+            folder = find_project() / "reports/build" / name
+            data = await self.off_loop(lambda: read_inside(folder / file, folder))
+        except (DepthkitError, FileNotFoundError, UnreadableError, IsADirectoryError):
+            raise web.HTTPError(404) from None
+        page = file.endswith(".html")
+        kind = "text/html; charset=utf-8" if page else "application/octet-stream"
+        self.set_header("Content-Type", kind)
+        self.set_header("Content-Security-Policy", REPORT)
+        self.finish(data)
+
 
 class AssetHandler(web.RequestHandler):
     """Files that come with the package."""
@@ -277,10 +336,12 @@ class AssetHandler(web.RequestHandler):
 def routes(sources: Sources, executor: ThreadPoolExecutor) -> Iterator[tuple[Any, ...]]:
     """Handlers by address."""
     shared = {"sources": sources, "executor": executor}
+    kept = "|".join(RESERVED)
     name = r"([A-Za-z0-9][A-Za-z0-9._+@=-]*)"
     yield r"/assets/(.*)", AssetHandler
+    yield rf"/built/{name}/{name}", BuiltHandler, shared
     yield r"/?", HomeHandler, shared
     yield rf"/{name}/data/([a-z.]+)", DataHandler, shared
     # Bokeh's and Panel's own addresses come after these; a corpus has no such key.
-    yield rf"/(?!static/|panel/|components/|assets/){name}/([a-z]+)", PageHandler, shared
-    yield rf"/(?!static/?$|panel/?$|components/?$){name}/?", HomeHandler, shared
+    yield rf"/(?!(?:{kept})/){name}/([a-z]+)", PageHandler, shared
+    yield rf"/(?!(?:{kept})/?$){name}/?", HomeHandler, shared

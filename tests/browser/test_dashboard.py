@@ -19,6 +19,8 @@ pytestmark = pytest.mark.browser
 
 RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
 
+SAME = "control-10-s1__scripted-step__free__1__19ec16c4a0b588"
+
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
@@ -274,3 +276,31 @@ def test_a_broken_corpus_says_what_is_wrong(watched: Watched):
 def test_what_is_not_there_is_said_and_leads_on(watched: Watched, path: str):
     page = watched.open(path)
     expect(page.locator(".empty")).to_contain_text("no such")
+
+
+def test_two_runs_are_compared_from_the_page_of_one(watched: Watched):
+    page = watched.open(f"/demo/run?id={RUN}")
+    page.get_by_role("link", name="compare", exact=True).click()
+    page.get_by_label("with").select_option(SAME)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".found")).to_contain_text("They part at turn 11")
+    expect(page.locator("tr.parts")).to_have_count(1)
+    page.get_by_role("link", name="turn 11").first.click()
+    assert page.url.endswith("#place-11")
+
+
+def test_two_models_are_compared(watched: Watched):
+    page = watched.open("/demo/compare")
+    expect(page.locator("h1")).to_have_text("Two models")
+    expect(page.locator("tbody tr").first).to_be_visible()
+    expect(page.locator(".hint")).to_contain_text("no sample")
+
+
+def test_reports_are_listed_with_their_parameters(watched: Watched):
+    page = watched.open("/demo/reports")
+    report = page.locator("#report-audit")
+    report.get_by_text("Parameters").click()
+    expect(report.get_by_label(re.compile("^corpus"))).to_have_value("demo")
+    report.get_by_label(re.compile("^caps")).fill("many")
+    report.get_by_role("button").click()
+    expect(page.locator(".problem")).to_contain_text("caps is 'many', which is not")

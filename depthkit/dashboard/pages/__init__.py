@@ -11,12 +11,13 @@ from depthkit.dashboard.pages.compare import compare_page
 from depthkit.dashboard.pages.files import file_page
 from depthkit.dashboard.pages.lists import export_csv, list_page
 from depthkit.dashboard.pages.overview import claims_part, overview_page
+from depthkit.dashboard.pages.reports import reports_page
 from depthkit.dashboard.pages.run import run_page
 from depthkit.dashboard.pages.search import search_page
 from depthkit.dashboard.pages.task import task_page
 from depthkit.dashboard.pages.turnlist import whole_output
 
-__all__ = ["PAGES", "claims_part", "export_csv", "whole_output"]
+__all__ = ["PAGES", "claims_part", "export_csv", "reports_page", "whole_output"]
 
 
 def _list(page: str, context: Context, query: Query) -> str:

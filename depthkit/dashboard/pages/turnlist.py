@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import islice
 
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
@@ -13,6 +15,10 @@ from depthkit.dashboard.turns import Between, Course, ShownTurn, course
 
 WHOLE = 12_000
 """Characters of an output that are shown at once; the rest is a click away, and its size said."""
+
+_MOST_AT_ONCE = 2_000_000
+_MOST_MATCHES = 100
+_AROUND = 300
 
 
 def turn_items(context: Context, run_id: str, found: Course, needle: str) -> Iterable[str]:
@@ -120,30 +126,51 @@ def _output(context: Context, run_id: str, turn: ShownTurn, needle: str) -> str:
     text, blank = without_blank_end(turn.output)
     if not text:
         return f'<p class="none">{blank} blank lines.</p>'
-    more = ""
-    if len(text) > WHOLE and not context.site.static and not _beyond(text, needle):
-        link = context.data("output", id=run_id, turn=turn.number)
-        more = (
-            f'<p class="more"><a class="whole" href="{link}">Show all {len(text):,} characters</a> '
-            f"<small>the first {WHOLE:,} are shown</small></p>"
-        )
-        text = text[:WHOLE]
     below = f'<p class="none">{blank} blank lines below</p>' if blank > 3 else ""
-    return f'<pre class="term">{terminal(text, needle)}</pre>{more}{below}'
+    if len(text) <= WHOLE or (context.site.static and len(text) <= _MOST_AT_ONCE):
+        return f'<pre class="term">{terminal(text, needle)}</pre>{below}'
+    shown = "".join(
+        f'<span class="gap">… {part:,} characters …</span>'
+        if isinstance(part, int)
+        else terminal(part, needle)
+        for part in _windows(text, needle)
+    )
+    if context.site.static:
+        more = f"{len(text):,} characters, of which these are shown"
+    elif len(text) <= _MOST_AT_ONCE:
+        link = context.data("output", id=run_id, turn=turn.number)
+        more = f'<a class="whole" href="{link}">Show all {len(text):,} characters</a>'
+    else:
+        link = context.data("output", id=run_id, turn=turn.number, raw=1)
+        more = f'<a href="{link}" download>Download all {len(text):,} characters</a>'
+    return f'<pre class="term">{shown}</pre><p class="more">{more}</p>{below}'
 
 
-def _beyond(text: str, needle: str) -> bool:
-    """Whether what is searched stands in the part that would not be shown at once."""
-    return bool(needle) and needle.lower() in text[WHOLE - len(needle) :].lower()
+def _windows(text: str, needle: str) -> list[str | int]:
+    """The beginning of a long text and what is around matches further on; numbers are gaps."""
+    spans = [(0, WHOLE)]
+    if needle:
+        for match in islice(re.finditer(re.escape(needle), text, re.IGNORECASE), _MOST_MATCHES):
+            start, end = max(0, match.start() - _AROUND), min(len(text), match.end() + _AROUND)
+            if start <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(spans[-1][1], end))
+            else:
+                spans.append((start, end))
+    parts: list[str | int] = []
+    at = 0
+    for start, end in spans:
+        parts += [start - at] * (start > at) + [text[start:end]]
+        at = end
+    return parts + [len(text) - at] * (len(text) > at)
 
 
 def whole_output(context: Context, query: Query) -> str | None:
-    """All of what one turn showed, as HTML; ``None`` if there is no such turn."""
+    """All of what one turn showed; ``None`` if there is no such turn."""
     run_id = (query.get("id") or [""])[0]
     number = (query.get("turn") or [""])[0]
     if context.source.corpus is None or context.snapshot.run(run_id) is None:
         return None
     for turn in course(context.source.corpus, run_id, playback=False).turns:
         if str(turn.number) == number and turn.output is not None:
-            return terminal(without_blank_end(turn.output)[0])
+            return turn.output
     return None

@@ -23,7 +23,7 @@
     all[at].scrollIntoView({ block: "nearest" });
   }
 
-  const places = { o: "overview", t: "tasks", r: "runs", s: "search", c: "compare" };
+  const places = { o: "overview", t: "tasks", r: "runs", s: "search", c: "compare", p: "reports" };
   let going = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -100,6 +100,18 @@
         if (state.read) { clearInterval(again); location.reload(); }
       } catch { /* As above. */ }
     }, 400);
+  }
+
+  // A report that is being made.
+  const progress = document.querySelector("[data-progress]");
+  if (progress) {
+    const again = setInterval(async () => {
+      try {
+        const job = await (await fetch(progress.dataset.progress)).json();
+        progress.querySelector("pre").textContent = job.lines.join("\n");
+        if (job.status !== null) { clearInterval(again); location.reload(); }
+      } catch { /* As above. */ }
+    }, 700);
   }
 
   // Parts that take the server a while.

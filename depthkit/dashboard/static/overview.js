@@ -187,7 +187,7 @@
 
   const LEGENDS = {
     outcome: [["solved", "#0072B2"], ["not solved", "#E69F00"]],
-    rate: [["0%", "#440154"], ["20%", "#414487"], ["40%", "#2a788e"], ["60%", "#22a884"], ["80%", "#7ad151"], ["100%", "#fde725"]],
+    rate: [["0%", "#b2543b"], ["20%", "#d08a5c"], ["40%", "#d9b98a"], ["60%", "#9fb8c4"], ["80%", "#5f9bc4"], ["100%", "#1f77b4"]],
   };
   function colour() {
     const by = form.elements.colour.value;
