@@ -32,6 +32,14 @@ def dashboard(
             show_default=False,
         ),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write it as files that open from disk, and serve nothing.",
+            show_default=False,
+        ),
+    ] = None,
     tasks: Annotated[
         list[Path] | None,
         typer.Option(
@@ -42,8 +50,12 @@ def dashboard(
     ] = None,
 ) -> None:
     """Look into corpora in a browser: depth, ladders, and what agents did, turn by turn."""
-    from depthkit.dashboard.app import serve
+    from depthkit.dashboard.app import export_site, serve
 
+    if export is not None:
+        pages = export_site(corpora or ["demo", "paper"], export, tasks=tasks or [])
+        typer.echo(f"{export / 'index.html'}: {pages:,} pages")
+        return
     serve(
         corpora or ["demo", "paper"],
         port=port,

@@ -122,12 +122,7 @@ def serve(
     Raises:
         DepthkitError: None of the corpora is there, or the port is taken.
     """
-    for name in corpora:
-        if not Path(name).is_dir():
-            Corpus.open(name)  # raises: neither a directory nor bundled
-    sources = [Source(name, tuple(tasks)) for name in dict.fromkeys(corpora)]
-    for source in sources:
-        source.open()
+    sources = _opened(corpora, tasks)
 
     async def run() -> None:
         running = start(sources, port=port, host=host, token=token)
@@ -137,3 +132,29 @@ def serve(
 
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(run())
+
+
+def export_site(corpora: Sequence[str], target: Path, *, tasks: Sequence[Path]) -> int:
+    """Write the dashboard as files; for the command line.
+
+    Returns:
+        How many pages there are.
+
+    Raises:
+        DepthkitError: As :func:`depthkit.dashboard.export.export`.
+    """
+    from rich.console import Console
+
+    from depthkit.dashboard.export import export
+
+    with Console(stderr=True).status("Writing pages") as status:
+        return export(
+            _opened(corpora, tasks), target, lambda done: status.update(f"{done:,} pages")
+        )
+
+
+def _opened(corpora: Sequence[str], tasks: Sequence[Path]) -> list[Source]:
+    for name in corpora:
+        if not Path(name).is_dir():
+            Corpus.open(name)  # raises: neither a directory nor bundled
+    return [Source(name, tuple(tasks)) for name in dict.fromkeys(corpora)]

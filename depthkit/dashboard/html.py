@@ -89,6 +89,7 @@ def document(
     *,
     scripts: Sequence[str] = (),
     sheets: Sequence[str] = (),
+    data: Sequence[str] = (),
 ) -> str:
     """A whole page.
 
@@ -99,6 +100,7 @@ def document(
         body: HTML.
         scripts: Further assets that are scripts, in order.
         sheets: Further assets that are style sheets.
+        data: Addresses, escaped, of scripts that hold data; in a static export only.
     """
     site = context.site
     nav = "".join(
@@ -119,7 +121,8 @@ def document(
     links = "".join(
         f'<link rel="stylesheet" href="{plain(site.asset(name))}">' for name in ("app.css", *sheets)
     )
-    loads = "".join(
+    held = "".join(f'<script src="{address}" defer></script>' for address in data)
+    loads = held + "".join(
         f'<script src="{plain(site.asset(name))}" defer></script>' for name in ("app.js", *scripts)
     )
     return (
@@ -127,6 +130,7 @@ def document(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="same-origin">'
         '<meta name="color-scheme" content="light dark">'
+        f"{_POLICY if site.static else ''}"
         f"<title>{plain(title)} · depthkit</title>"
         f'<link rel="icon" href="{plain(site.asset("icon.svg"))}" type="image/svg+xml">{links}'
         f'<link rel="stylesheet" href="{context.data("colours.css")}">{loads}</head>'
@@ -140,6 +144,14 @@ def document(
         f"{_HELP}</body></html>\n"
     )
 
+
+# What a page from disk may do; "self" is no origin there, and a meta element cannot say more.
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "script-src file: 'self' 'wasm-unsafe-eval'; style-src file: 'self' 'unsafe-inline'; "
+    "img-src file: 'self' data:; font-src data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'\">"
+)
 
 _KEYS = (
     ("j, k", "next, previous turn or row"),

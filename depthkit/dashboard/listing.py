@@ -216,7 +216,7 @@ class View:
         pairs += [("columns", key) for key in self.columns or ()]
         if self.sort:
             pairs.append(("sort", f"{'-' if self.descending else ''}{self.sort}"))
-        if self.size != 50:
+        if self.size in PAGE_SIZES and self.size != 50:
             pairs.append(("size", str(self.size)))
         if self.page > 1:
             pairs.append(("page", str(self.page)))

@@ -43,6 +43,7 @@ class Sources:
     def __init__(self, sources: Sequence[Source]) -> None:
         self.by_key: dict[str, Source] = {}
         for source in sources:
+            source.open()
             name = source.name if is_plain_name(source.name) else "corpus"
             key, number = name, 1
             while key in self.by_key or key in RESERVED:

@@ -186,6 +186,8 @@ class Source:
 
     def open(self) -> None:
         """Open the corpus, to have its name; what is wrong with it is found when it is read."""
+        if self.corpus is not None:
+            return
         with contextlib.suppress(DepthkitError, OSError):
             self.corpus = Corpus.open(self.where)
 

@@ -48,12 +48,13 @@ def file_list(context: Context, trial: Trial) -> str:
     found, notes = trial.files()
     if not found:
         return ""
-    items = "".join(
-        f'<li><a href="{context.page("file", id=trial.run_id, name=file.name)}">{plain(file.name)}'
-        f"</a> <small>{html.size(file.size)}</small></li>"
-        for file in found
-    )
-    if context.site.static:
+    if not context.site.static:
+        items = "".join(
+            f'<li><a href="{context.page("file", id=trial.run_id, name=file.name)}">'
+            f"{plain(file.name)}</a> <small>{html.size(file.size)}</small></li>"
+            for file in found
+        )
+    else:
         items = "".join(
             f"<li>{plain(file.name)} <small>{html.size(file.size)}</small></li>" for file in found
         )
@@ -81,8 +82,10 @@ def file_page(context: Context, query: Query) -> str | None:
     body = (
         f'<p class="crumbs"><a href="{context.run(run_id)}">{plain(run_id)}</a></p>'
         f"<h1>{plain(name)} <small>{html.size(len(data))}</small></h1>"
-        f'<p class="tools"><a class="tool" href="{raw}" download>Download</a></p>'
     )
+    if not context.site.static:
+        body += f'<p class="tools"><a class="tool" href="{raw}" download>Download</a></p>'
+
     if "summarization" in name:
         try:
             steps = list(summarization_steps(trial, name))

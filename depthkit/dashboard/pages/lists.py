@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from depthkit.dashboard import html, listing
@@ -19,25 +20,37 @@ _FACETS = {
 }
 _RANGES = {"tasks": ("D", "N", "W", "valid"), "runs": ("turns", "minutes", "cost")}
 _SHOWN_CHOICES = 8
+_STATIC_SIZE = 1000
 _LISTINGS = {"tasks": TASKS, "runs": RUNS}
 
 
 def list_page(context: Context, page: str, query: Query) -> str:
     """The page ``tasks`` or ``runs``."""
     view = View.parse(_LISTINGS[page], query)
+    if context.site.static:
+        view = replace(view, size=_STATIC_SIZE)
     found = listing.page(context.snapshot, view)
     view = found.view
     title = page.capitalize()
     live = page == "runs" and bool(query.get("live"))
     counts = listing.facets(context.snapshot, view, _FACETS[page])
     labels = listing.labels_used(context.snapshot)
+    ends = ending_bar(counts["ending"]) if page == "runs" else ""
+    if context.site.static:
+        body = (
+            f"{_heading(context, page, title, found, live)}{ends}"
+            '<p class="sieve"><input id="q" type="search" data-sieve aria-label="Show rows with" '
+            'placeholder="show rows with …" autocomplete="off"></p>'
+            f"{_table(context, page, found)}{html.pager(context, page, view, found.pages)}"
+        )
+        return html.document(context, page, title, body)
     filters = _filters(context, page, view, counts, labels, live)
     body = (
         f'<div class="with-side"><aside class="side">{filters}</aside>'
         f'<div class="content" id="list" data-live="{int(live)}">'
         f"{_heading(context, page, title, found, live)}"
         f"{_chosen(context, page, view)}"
-        f"{ending_bar(counts['ending']) if page == 'runs' else ''}"
+        f"{ends}"
         f"{_table(context, page, found)}"
         f"{html.pager(context, page, view, found.pages)}</div></div>"
     )
@@ -266,6 +279,9 @@ def _table(context: Context, page: str, found: listing.Page) -> str:
             descending = not view.descending
         query = view.query(sort=column.key, descending=descending, page=1)
         about = f' title="{plain(column.about)}"' if column.about else ""
+        if context.site.static:
+            heads.append(f"<span{about}>{plain(column.title)}</span>")
+            continue
         heads.append(
             f'<a href="{context.page(page, query)}"{about}>{plain(column.title)}{mark}</a>'
         )

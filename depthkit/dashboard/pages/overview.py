@@ -23,18 +23,24 @@ def overview_page(context: Context, query: Query) -> str:
     snapshot = context.snapshot
     tasks = snapshot.value("SELECT count(*) FROM tasks")
     scripts: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    static = context.site.static
     if not tasks:
         body = f"<h1>{plain(context.source.name)}</h1>{_nothing(context)}"
     else:
         scripts = ("bokeh.min.js", "overview.js")
+        data = (context.data("plots.json"),) if static else ()
+        later = (
+            f'<p class="hint" data-claims="{context.data("claims")}">'
+            "Comparing this corpus with the numbers that the papers print …</p>"
+        )
         body = (
             f"<h1>{plain(context.source.name)}</h1>{_datasets(context)}"
             f"{_plots(context, query)}"
             '<section class="claims" id="claims" aria-live="polite">'
-            f'<h2>Published numbers</h2><p class="hint" data-claims="{context.data("claims")}">'
-            "Comparing this corpus with the numbers that the papers print …</p></section>"
+            f"<h2>Published numbers</h2>{claims_part(context) if static else later}</section>"
         )
-    return html.document(context, "overview", context.source.name, body, scripts=scripts)
+    return html.document(context, "overview", context.source.name, body, scripts=scripts, data=data)
 
 
 def _nothing(context: Context) -> str:

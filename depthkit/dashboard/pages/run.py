@@ -57,6 +57,7 @@ def run_page(context: Context, query: Query) -> str:
         body,
         scripts=(*(["vendor/asciinema-player.min.js"] if vendor else []), "run.js"),
         sheets=("vendor/asciinema-player.css",) if vendor else (),
+        data=(context.data("recording", id=run_id),) if vendor and context.site.static else (),
     )
 
 

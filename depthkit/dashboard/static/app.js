@@ -62,6 +62,15 @@
     document.querySelector(".filters")?.removeAttribute("open");
   }
 
+  // A static list is sieved here.
+  const sieve = document.querySelector("[data-sieve]");
+  sieve?.addEventListener("input", () => {
+    const wanted = sieve.value.toLowerCase();
+    document.querySelectorAll("tbody tr").forEach((row) => {
+      row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+  });
+
   // Select with an empty value is no filter: keep addresses short.
   document.querySelectorAll("form").forEach((form) => form.addEventListener("submit", () => {
     for (const field of form.elements) {

@@ -139,10 +139,12 @@
       if (value !== null) query.set(`${key}_${end}`, String(value));
     }
     const tasks = document.getElementById("open-tasks");
-    tasks.href = `${tasks.href.split("?")[0]}${query.size ? "?" : ""}${query}`;
+    if (!window.depthkitPlots) tasks.href = `${tasks.href.split("?")[0]}${query.size ? "?" : ""}${query}`;
     if (form.elements.colour.value !== "dataset") query.set("colour", form.elements.colour.value);
     const address = `${location.pathname}${query.size ? "?" : ""}${query}`;
-    if (remember && address !== location.pathname + location.search) history.pushState(null, "", address);
+    if (remember && address !== location.pathname + location.search) {
+      try { history.pushState(null, "", address); } catch { /* From disk, in some browsers. */ }
+    }
     document.body.dataset.chosen = String(chosen.length);
   }
 

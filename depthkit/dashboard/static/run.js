@@ -10,7 +10,8 @@
   const query = new URLSearchParams(location.search);
   function remember(index) {
     const id = turns[index]?.id;
-    if (id && location.hash !== `#${id}`) history.replaceState(null, "", `#${id}`);
+    if (!id || location.hash === `#${id}`) return;
+    try { history.replaceState(null, "", `#${id}`); } catch { /* From disk, in some browsers. */ }
   }
   function show(index, { seek = false, scroll = true } = {}) {
     if (index < 0 || index >= turns.length) return;
@@ -113,7 +114,7 @@
     const index = turns.findIndex((turn) => `#${turn.id}` === link.getAttribute("href"));
     if (index < 0) return;
     event.preventDefault();
-    history.pushState(null, "", link.getAttribute("href"));
+    try { history.pushState(null, "", link.getAttribute("href")); } catch { /* As above. */ }
     show(index, { seek: true });
   }));
   window.addEventListener("hashchange", () => fromAddress(true));
