@@ -72,7 +72,7 @@ def _chart(
     return (
         f"<figure><figcaption>{title} <b>{plain(html.written(points[-1][1], form))}</b>"
         f"<small>max {plain(html.written(top, form))}</small></figcaption>"
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" '
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="group" '
         f'aria-label="{title} over {len(points)} turns, at most {plain(html.written(top, form))}">'
         f'<rect class="turn-now" x="0" y="0" width="{step:.1f}" height="{_HEIGHT}" '
         f'data-step="{step:.3f}"/>{shape}{links}</svg></figure>'

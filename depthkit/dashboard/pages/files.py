@@ -93,7 +93,7 @@ def file_page(context: Context, query: Query) -> str | None:
             body += html.problems([f"{error}."])
         else:
             body += "".join(
-                f"<h2>{plain(source)}</h2><pre class=file>{block(said)}</pre>"
+                f"<h2>{plain(source)}</h2><pre class=file tabindex=0>{block(said)}</pre>"
                 for source, said in steps
             )
             return html.document(context, "runs", name, body)
@@ -101,5 +101,5 @@ def file_page(context: Context, query: Query) -> str | None:
     shown = data[:most].decode("utf-8", "replace")
     if len(data) > most:
         body += f'<p class="more">The first {most:,} bytes; download it for the whole.</p>'
-    body += f'<pre class="file">{terminal(shown)}</pre>'
+    body += f"<pre class=file tabindex=0>{terminal(shown)}</pre>"
     return html.document(context, "runs", name, body)

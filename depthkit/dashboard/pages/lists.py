@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from depthkit.dashboard import html, listing
+from depthkit.dashboard.following import measuring_now
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import RUNS, TASKS, UNKNOWN, Listing, Query, View
 from depthkit.dashboard.source import ENDINGS
@@ -45,6 +46,8 @@ def list_page(context: Context, page: str, query: Query) -> str:
         )
         return html.document(context, page, title, body)
     filters = _filters(context, page, view, counts, labels, live)
+    if live:
+        ends = f"{measuring_now(context)}{ends}"
     body = (
         f'<div class="with-side"><aside class="side">{filters}</aside>'
         f'<div class="content" id="list" data-live="{int(live)}">'

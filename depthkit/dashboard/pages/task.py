@@ -10,6 +10,7 @@ from depthkit.dashboard import html, taskdir
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.ladder import Cell, Ladder, Rung, ladder, run_class, run_word
 from depthkit.dashboard.listing import Query
+from depthkit.dashboard.pages.beside import derived, replays
 from depthkit.dashboard.pages.marks import marks
 from depthkit.dashboard.source import ENDINGS, depth_text
 from depthkit.dashboard.text import block, plain
@@ -34,6 +35,7 @@ def task_page(context: Context, query: Query) -> str:
         f"<h1>{plain(task_id)}</h1>{_numbers(context, task)}"
         f"{marks(context, dataset, task_id, None)}"
         f"{_ladder(context, task, rungs)}{_others(context, rungs)}"
+        f"{derived(context, dataset, task_id)}{replays(context, dataset, task_id)}"
         f"{_about(context, task)}{_directory(context, task)}"
     )
     return html.document(context, "tasks", task_id, body)
@@ -118,10 +120,12 @@ def _run(context: Context, run: dict[str, Any], n_run: str | None) -> str:
         f"{html.written(run['turns'], 'number')} turns"
     )
     is_n = run["run_id"] == n_run
+    word = run_word(run)
     mark = "<sup>N</sup>" if is_n else ""
     return (
         f'<a class="run end-{run_class(run)}" href="{context.run(run["run_id"])}" '
-        f'title="{plain(said)}" aria-label="{plain(said)}">{run_word(run)}{mark}</a>'
+        f'title="{plain(said)}" aria-label="{word}{"N" if is_n else ""}: {plain(said)}">'
+        f"{word}{mark}</a>"
     )
 
 
@@ -193,17 +197,18 @@ def _directory(context: Context, task: dict[str, Any]) -> str:
         href = context.run(run_id)
         return (
             f'<h2>Instruction <small>as <a href="{href}">a run</a> was told</small></h2>'
-            f'<pre class="file">{block(text)}</pre>{hint}'
+            f"<pre class=file tabindex=0>{block(text)}</pre>{hint}"
         )
     parts = [html.problems(found.problems)]
     for number, segment in enumerate(found.segments, start=1):
         name = f" of segment {number}: {plain(segment.name)}" if len(found.segments) > 1 else ""
         parts.append(
-            f"<h2>Instruction{name}</h2><pre class=file>{block(segment.instruction)}</pre>"
+            f"<h2>Instruction{name}</h2>"
+            f"<pre class=file tabindex=0>{block(segment.instruction)}</pre>"
         )
         parts += [
             f"<details class=code><summary>{what}{name} <small>{plain(file)}</small></summary>"
-            f"<pre class=file>{taskdir.highlight(text)}</pre></details>"
+            f"<pre class=file tabindex=0>{taskdir.highlight(text)}</pre></details>"
             for what, files in (("Solution", segment.solution), ("Checks", segment.checks))
             for file, text in files
         ]
@@ -211,7 +216,7 @@ def _directory(context: Context, task: dict[str, Any]) -> str:
         parts.append("<h2>Environment</h2>")
     parts += [
         f"<details class=code><summary>{plain(file)}</summary>"
-        f"<pre class=file>{taskdir.highlight(text)}</pre></details>"
+        f"<pre class=file tabindex=0>{taskdir.highlight(text)}</pre></details>"
         for file, text in found.environment
     ]
     return "".join(parts)

@@ -81,7 +81,8 @@ def _turn(context: Context, run_id: str, turn: ShownTurn, needle: str) -> str:
         ""
         if turn.seconds is None
         else (
-            f'<button type="button" class="seek" aria-label="Play from turn {turn.number}" '
+            f'<button type="button" class="seek" aria-label="{turn.seconds:.0f} s, play from turn '
+            f'{turn.number}" '
             f'title="Play from here">{turn.seconds:.0f} s</button>'
         )
     )

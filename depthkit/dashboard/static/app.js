@@ -85,7 +85,7 @@
     for (;;) {
       try {
         const state = await (await fetch(`${home}data/state`)).json();
-        if (seen !== null && state.digest !== seen) {
+        if (seen !== null && (state.digest !== seen || list.querySelector("[data-measuring]"))) {
           const text = await (await fetch(location.href)).text();
           const fresh = new DOMParser().parseFromString(text, "text/html");
           const part = fresh.getElementById(list.id);
