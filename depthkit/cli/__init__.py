@@ -8,6 +8,7 @@ from depthkit.cli import (
     sampling,
     merging,
     corpus,
+    dashboard,
     models,
     fitting,
     reports,
@@ -17,6 +18,7 @@ from depthkit.cli.base import app
 __all__ = [
     "app",
     "corpus",
+    "dashboard",
     "fitting",
     "merging",
     "models",

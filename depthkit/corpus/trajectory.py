@@ -43,6 +43,8 @@ class Step:
     reasoning: str | None = None
     keystrokes: tuple[str, ...] | None = None
     """Commands of a reply as typed; ``None`` when it did not parse or none are recorded."""
+    waits: tuple[float | None, ...] = ()
+    """Seconds that the reply gives each of them; ``None`` where it names none."""
     observation: str | None = None
     parse_error: bool = False
     claim: bool = False
@@ -317,7 +319,7 @@ def _steps(document: dict[str, Any]) -> Iterator[Step]:
         metrics = metrics if isinstance(metrics, dict) else {}
         tokens_in = count(metrics.get("prompt_tokens"))
         stand_in = parse_error and message.startswith(_STAND_IN) and not tokens_in
-        keystrokes, claim = (None, False) if parse_error else _actions(step, message)
+        keystrokes, waits, claim = (None, (), False) if parse_error else _actions(step, message)
         cost = metrics.get("cost_usd")
         yield Step(
             source,
@@ -325,6 +327,7 @@ def _steps(document: dict[str, Any]) -> Iterator[Step]:
             at,
             reasoning=_text(step.get("reasoning_content")) or None,
             keystrokes=keystrokes,
+            waits=waits,
             observation=observation,
             parse_error=parse_error,
             claim=claim,
@@ -336,11 +339,15 @@ def _steps(document: dict[str, Any]) -> Iterator[Step]:
         )
 
 
-def _actions(step: dict[str, Any], message: str) -> tuple[tuple[str, ...] | None, bool]:
-    """Keystrokes and completion claim of a reply that parsed."""
+type _Actions = tuple[tuple[str, ...] | None, tuple[float | None, ...], bool]
+
+
+def _actions(step: dict[str, Any], message: str) -> _Actions:
+    """Keystrokes, their waits and the completion claim of a reply that parsed."""
     calls = step.get("tool_calls")
     if isinstance(calls, list):
         keystrokes: list[str] = []
+        waits: list[float | None] = []
         claim = False
         for call in calls:
             if not isinstance(call, dict):
@@ -353,23 +360,31 @@ def _actions(step: dict[str, Any], message: str) -> tuple[tuple[str, ...] | None
             keystrokes.append(
                 typed if isinstance(typed, str) else json.dumps(arguments, default=str)
             )
-        return tuple(keystrokes), claim
+            waits.append(_wait(arguments))
+        return tuple(keystrokes), tuple(waits), claim
     # With raw content the message is the reply as the model wrote it, and there are no calls.
     start, end = message.find("{"), message.rfind("}")
     if start >= 0 and end > start and '"commands"' in message:
         try:
             reply = json.loads(message[start : end + 1])
         except (ValueError, RecursionError):
-            return None, False
+            return None, (), False
         if isinstance(reply, dict) and isinstance(reply.get("commands"), list):
             typed_by = [
                 c.get("keystrokes") if isinstance(c, dict) else c for c in reply["commands"]
             ]
-            return tuple(str(typed) for typed in typed_by), reply.get("task_complete") is True
+            waits_by = tuple(_wait(c) for c in reply["commands"])
+            claimed = reply.get("task_complete") is True
+            return tuple(str(typed) for typed in typed_by), waits_by, claimed
     if "<commands" in message:
         found = re.findall(r"<keystrokes[^>]*>(.*?)</keystrokes>", message, re.DOTALL)
-        return tuple(found), _XML_CLAIM.search(message) is not None
-    return (), False
+        return tuple(found), (None,) * len(found), _XML_CLAIM.search(message) is not None
+    return (), (), False
+
+
+def _wait(command: object) -> float | None:
+    seconds = command.get("duration") if isinstance(command, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e6 else None
 
 
 def _observation(step: dict[str, Any]) -> str | None:
