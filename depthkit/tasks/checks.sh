@@ -121,7 +121,7 @@ _ck_fail() {
 # end by itself or cannot be looked at, REPLY, and then fails. The output goes into a file without a
 # name, so that nothing stays and a daemon that keeps its output open holds nobody up.
 _ck_capture() {
-    local file out pid mark size option pipe
+    local file out pid mark size option pipe said ended=
     _ck_status=0 _ck_lines=()
     if [[ -z $(type -t -- "$1") ]]; then
         REPLY="there is no command $1"
@@ -134,18 +134,21 @@ _ck_capture() {
     exec {out}<>"$file"
     rm -f -- "$file"
     mark=$RANDOM$RANDOM$RANDOM
-    # The subshell stays until the command has ended: "exit" keeps bash from becoming the command.
+    # The subshell stays until the command has ended and says how, since bash at times forgets the
+    # status of a process substitution. It is asked only where the subshell itself was ended.
     exec {pipe}< <(
+        exec {said}>&1
         export LC_ALL=C.UTF-8 CHECK_COMMAND=$mark
         # A function of the script runs under the script's own options.
         for option in errexit nounset noglob pipefail; do
             [[ :$_ck_options: != *:$option:* ]] || set -o "$option"
         done
-        "$@" </dev/null >"/dev/fd/$out" 2>&1 9>&- {out}>&-
+        trap 'printf %s "$?" >&"$said"' EXIT
+        "$@" </dev/null >"/dev/fd/$out" 2>&1 9>&- {out}>&- {said}>&-
         exit "$?"
     ) 2>/dev/null
     pid=$!
-    read -r -t "$_ck_seconds" -d '' -u "$pipe"
+    read -r -t "$_ck_seconds" -d '' -u "$pipe" ended
     if (($? > 128)); then
         REPLY="still ran after $_ck_seconds seconds"
         { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
@@ -154,7 +157,7 @@ _ck_capture() {
         return 1
     fi
     wait "$pid" 2>/dev/null
-    _ck_status=$?
+    _ck_status=${ended:-$?}
     exec {pipe}<&-
     size=$(stat -L -c %s "/dev/fd/$out")
     if ((size > _ck_most_bytes)); then
