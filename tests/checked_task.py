@@ -163,3 +163,16 @@ def write_stock(folder: Path) -> Path:
     for name, text in STOCK_FILES.items():
         (folder / name).write_text(text)
     return folder
+
+
+REAL_TASKS = Path(__file__).with_name("tasks")
+"""Tasks with real software from Debian packages; one image serves them all but for their files."""
+
+
+def copy_real_task(name: str, folder: Path) -> Path:
+    """A task of :data:`REAL_TASKS` with the library that travels with it."""
+    shutil.copytree(REAL_TASKS / name, folder / name)
+    (folder / name / "tests").mkdir()
+    (folder / name / "tests" / "test.sh").write_text(TEST_SH)
+    shutil.copy(LIBRARY, folder / name / "tests" / "checks.sh")
+    return folder / name

@@ -1,0 +1,1 @@
+cylinder(h = 4, r = 2);
