@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # They take as long as all other tests on an engine, and their containers need no network.
-second_half=(tests/integration/test_{ladder,limits,readme,segments,trial}.py)
+second_half=(tests/integration/test_{ladder,limits,merge,readme,replay,sample,segments,trial}.py)
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
