@@ -30,7 +30,7 @@ from depthkit.stats import SampleError, quadrant_test
 from depthkit.stats.correlation import RESAMPLES
 
 HARD_NAME, EASIER_NAME = "hard", "easy or medium"
-NOT_SOLVED = "not solved"
+NOT_SOLVED = "not\nsolved"
 
 
 @artifact("depth/figure-4", section="4.3, Figure 4")

@@ -321,7 +321,7 @@ def export(
     }
     renderer = hv.Store.renderers["matplotlib"]
     with mpl.rc_context(look):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, dpi=DPI, layout="constrained")
         axes = figure.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
         for element, axis in zip(layout, axes, strict=True):
             renderer.get_plot(element, fig=figure, axis=axis)
