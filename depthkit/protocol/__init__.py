@@ -21,7 +21,7 @@ from the other free run alone, which would only bound it from above.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
@@ -211,8 +211,13 @@ def merged_depth(
         original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
         caps: Turn caps in increasing order.
     """
-    lowest, missing = _descend(history, model, [cap for cap in caps if cap <= original])
-    return None if missing else lowest
+    lowest = ABOVE
+    for cap, runs in _downward(history, model, original, caps):
+        if any(run.passed for run in runs):
+            lowest = cap
+        else:
+            return lowest if len(runs) == RUNS_PER_CAP else None
+    return lowest
 
 
 def merged_runs(
@@ -223,21 +228,21 @@ def merged_runs(
     Both runs of a cap are made, whatever the first gives. The arguments are those of
     :func:`merged_depth`, which is known once this is empty.
     """
-    return _descend(history, model, [cap for cap in caps if cap <= original])[1]
-
-
-def _descend(history: Iterable[Run], model: str, caps: Sequence[int]) -> tuple[int, list[Planned]]:
-    """The smallest cap passed from the largest downward, and the runs missing at the next one."""
-    counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
-    lowest = ABOVE
-    for cap in reversed(caps):
-        runs = [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
+    for cap, runs in _downward(history, model, original, caps):
         if missing := _missing(runs, RUNS_PER_CAP):
-            return lowest, [Planned(model, cap, attempt, "merged") for attempt in missing]
+            return [Planned(model, cap, attempt, "merged") for attempt in missing]
         if not any(run.passed for run in runs):
             break
-        lowest = cap
-    return lowest, []
+    return []
+
+
+def _downward(
+    history: Iterable[Run], model: str, original: int, caps: Sequence[int]
+) -> Iterator[tuple[int, list[Run]]]:
+    """Caps up to the original D from the largest down, each with its runs of a merged task."""
+    counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
+    for cap in reversed([cap for cap in caps if cap <= original]):
+        yield cap, [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
 
 
 def run_of_d(
