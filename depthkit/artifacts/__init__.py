@@ -16,6 +16,7 @@ from depthkit.artifacts.failed_runs import failed_runs_figure
 from depthkit.artifacts.labels import labels_figure
 from depthkit.artifacts.merging import merging_figure
 from depthkit.artifacts.model_results import models_table, models_text
+from depthkit.artifacts.of_the_code import check_library_table, harness_table
 from depthkit.artifacts.originals import originals_figure
 from depthkit.artifacts.our_data import our_data_text, our_tasks_text, task_size_table
 from depthkit.artifacts.run_ends import evaluation_text, run_ends_figure
@@ -34,6 +35,7 @@ __all__ = [
     "audit_table",
     "audit_text",
     "build",
+    "check_library_table",
     "checks_table",
     "depth_work_figure",
     "difficulty_figure",
@@ -41,6 +43,7 @@ __all__ = [
     "evaluation_text",
     "example_table",
     "failed_runs_figure",
+    "harness_table",
     "ids",
     "labels_figure",
     "merging_figure",

@@ -3,18 +3,22 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from corpora import Spec, seven_sets, write_corpus
+from typer.testing import CliRunner
 
 import depthkit.artifacts
 from depthkit.artifacts import audit_table, audit_text, build, depth_work_figure, figures, ids
 from depthkit.artifacts.datasets import styles
+from depthkit.cli import app
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 
@@ -179,6 +183,9 @@ def test_equal_tasks_are_drawn_apart_and_the_same_for_the_same_seed(tmp_path: Pa
     assert heights(1) == heights(1) != heights(2)
 
 
+OF_THE_CODE = ("depth/table-3", "depth/table-7")
+
+
 @pytest.mark.parametrize(
     "specs",
     [[], [Spec("a", 0)], [Spec("a", 1, work=None)], [Spec("a", 1, work=0)], [Spec("a", 1, runs=0)]],
@@ -188,7 +195,7 @@ def test_a_corpus_with_little_in_it_still_gives_table_and_figure(specs: list[Spe
     corpus = write_corpus(tmp_path / "c", specs)
     for artifact_id in ids():
         made = build(artifact_id, corpus)
-        assert "corpus small" in made.show()
+        assert ("corpus small" if artifact_id not in OF_THE_CODE else "own code") in made.show()
         if not specs or specs[0].depth == 0:  # drawing all for print takes ten seconds
             assert made.export(tmp_path / "out")
 
@@ -238,6 +245,18 @@ def test_names_from_tasks_are_text_and_never_markup(tmp_path: Path):
         shown = build(artifact_id, corpus).show()
         assert "<img src=x" not in shown
         assert "<script>alert" not in shown
+
+
+def test_table_3_is_what_the_command_prints_and_table_7_has_every_function(seven: Corpus):
+    table = build("depth/table-3", seven)
+    printed = CliRunner().invoke(app, ["settings", "--json"])
+    listed = json.loads(printed.stdout)
+    assert table.frame["turns"].tolist() == [row["turns"] for row in listed] == [150, 150]
+    assert all(cell in table.html() for row in listed for cell in row["printed"])
+    library = files("depthkit.tasks").joinpath("checks.sh").read_text("utf-8")
+    functions = set(re.findall(r"^([a-z]\w*)\(\) \{ _ck", library, re.MULTILINE))
+    assert len(functions) == 16
+    assert set(build("depth/table-7", seven).frame["function"]) == functions - {"fail"}
 
 
 def test_an_artifact_has_one_id_in_notebook_and_registry(seven: Corpus):

@@ -189,10 +189,11 @@ def yaml_models() -> list[str]:
 
 def test_artifacts_that_are_built_hold_what_the_scheme_promises(tmp_path: Path):
     corpus = seven_sets(tmp_path / "seven")
-    built = [name for name in artifacts.ids() if name.startswith("depth/")]
+    built = {name for name in artifacts.ids() if name.startswith("depth/")}
+    built -= {"depth/table-3", "depth/table-7"}  # of the code: no number is of a corpus
     assert "depth/table-1" in built
-    assert set(built) <= set(schemes("depth"))
-    for name in built:
+    assert built <= set(schemes("depth"))
+    for name in sorted(built):
         made, scheme = artifacts.build(name, corpus), schemes("depth")[name]
         for part, frame in {None: scheme, **scheme.parts}.items():
             found = made.frame if part is None else made.parts[part]
