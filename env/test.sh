@@ -2,28 +2,30 @@
 # Runs all tests with the Python given, with an engine up. Called by `make test`.
 #
 # Tests on an engine look at all that is in it, so on one engine they run one after another. Mostly
-# they wait; so where a second engine can be started, with data, network and temporary files of its
-# own, half of them run on that at the same time. The tests without an engine run beside both.
+# they wait; so where more engines can be started, each with data, network and temporary files of
+# its own, parts of them run on those at the same time. The tests without an engine run beside all.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
-# They take as long as all other tests on an engine, and their containers need no network.
-second_half=(tests/integration/test_{ladder,limits,merge,readme,replay,sample,segments,trial}.py)
+# A part for each further engine, as long as what is left; their containers need no network.
+parts=("ladder limits readme sample" "merge replay segments trial")
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
 beside=()
 
-second_engine() { # up | down
-    DOCKER_HOST=unix://$scratch/docker.sock DEPTHKIT_ENGINE_DIR=$scratch/engine \
-        DEPTHKIT_ENGINE_ARGS="--data-root=$scratch/data --exec-root=$scratch/exec" \
-        unshare --net env/engine.sh "$1"
+engine() { # NUMBER up | down
+    DOCKER_HOST=unix://$scratch/$1.sock DEPTHKIT_ENGINE_DIR=$scratch/engine-$1 \
+        DEPTHKIT_ENGINE_ARGS="--data-root=$scratch/engine-$1/data --exec-root=$scratch/engine-$1/exec" \
+        unshare --net env/engine.sh "$2"
 }
 
 finish() {
     [ ${#beside[@]} -eq 0 ] || kill "${beside[@]}" 2>/dev/null || true
     wait
-    [ ! -d "$scratch/engine" ] || second_engine down || true
+    for number in "${!parts[@]}"; do
+        [ ! -d "$scratch/engine-$number" ] || engine "$number" down || true
+    done
     rm -rf "$scratch"
 }
 trap finish EXIT
@@ -39,16 +41,20 @@ start_beside() { # NAME PYTEST-ARGUMENTS…
 }
 
 start_beside others tests/unit tests/browser
-here=()
+elsewhere=()
 if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
-    second_engine up
-    docker save depthkit/base:1 depthkit/tools:1 |
-        DOCKER_HOST=unix://$scratch/docker.sock docker load --quiet >/dev/null
-    DOCKER_HOST=unix://$scratch/docker.sock start_beside second "${second_half[@]}"
-    here=("${second_half[@]/#/--ignore=}")
+    for number in "${!parts[@]}"; do
+        files=()
+        for name in ${parts[number]}; do files+=("tests/integration/test_$name.py"); done
+        engine "$number" up
+        docker save depthkit/base:1 depthkit/tools:1 |
+            DOCKER_HOST=unix://$scratch/$number.sock docker load --quiet >/dev/null
+        DOCKER_HOST=unix://$scratch/$number.sock start_beside "part-$number" "${files[@]}"
+        elsewhere+=("${files[@]/#/--ignore=}")
+    done
 fi
 status=0
-tests engine tests/integration "${here[@]}" || status=$?
+tests engine tests/integration "${elsewhere[@]}" || status=$?
 for pid in "${beside[@]}"; do wait "$pid" || status=$?; done
 beside=()
 cat "$scratch"/*.log
