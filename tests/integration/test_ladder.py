@@ -32,7 +32,7 @@ MERGE, STEP = "scripted-merge", "scripted-step"
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("tasks") / "calibration"
-    wanted = [("parallel", 10), ("static-chain", 10), ("control", 6)]
+    wanted = [("parallel", 10), ("control", 6)]
     return {family: write_family(folder, family, steps, 1) for family, steps in wanted}
 
 
@@ -50,7 +50,7 @@ def estimates(folder: Path) -> dict[str, dict[str, Any]]:
 def merging_first(tasks: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("merging") / "corpus"
     outcome = measure(
-        list(tasks.values()), folder, models=[MERGE], scope="both", workers=4, record=False
+        [tasks["parallel"]], folder, models=[MERGE], scope="both", workers=4, record=False
     )
     assert outcome.given_up == []
     return folder
@@ -71,13 +71,12 @@ def stepping_first(tasks: dict[str, Path], tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-def test_what_can_be_merged_is_shallow_and_what_cannot_is_deep(merging_first: Path) -> None:
-    rows = estimates(merging_first)
-    assert rows["parallel-10-s1"]["D"] in (2, 3)
-    assert rows["static-chain-10-s1"]["D"] in (2, 3)
-    assert rows["control-6-s1"]["D"] == 10
-    assert all(row["solved"] and row["final"] for row in rows.values())
-    assert {row["provenance"] for row in rows.values()} == {"scripted"}
+def test_what_can_be_merged_is_shallow(merging_first: Path) -> None:
+    # test_readme measures all three families with this model
+    row = estimates(merging_first)["parallel-10-s1"]
+    assert row["D"] in (2, 3)
+    assert row["solved"] and row["final"]
+    assert row["provenance"] == "scripted"
 
 
 def test_a_second_model_lowers_depth_where_the_first_does_not_merge(stepping_first: Path) -> None:
@@ -109,7 +108,7 @@ def test_no_run_was_made_that_the_protocol_does_not_ask_for(stepping_first: Path
 
 def test_measuring_again_starts_nothing(merging_first: Path, tasks: dict[str, Path]) -> None:
     before = (merging_first / "runs.jsonl").read_bytes()
-    outcome = measure(list(tasks.values()), merging_first, scope="both")
+    outcome = measure([tasks["parallel"]], merging_first, scope="both")
     assert outcome.runs == []
     assert (merging_first / "runs.jsonl").read_bytes() == before
 

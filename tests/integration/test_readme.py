@@ -52,7 +52,12 @@ def test_the_first_measurement_of_the_readme_gives_what_it_says(tmp_path: Path):
         text=True,
         check=True,
     ).stdout
-    assert {each["task_id"]: each["D"] for each in json.loads(estimates)} == printed_depths()
+    depths = {each["task_id"]: each["D"] for each in json.loads(estimates)}
+    assert depths == printed_depths()
+    # What can be merged is shallow, and what cannot is deep.
+    assert depths["parallel-10-s1"] in (2, 3)
+    assert depths["static-chain-10-s1"] in (2, 3)
+    assert depths["control-6-s1"] == 10
     assert (tmp_path / "reports/build/index.html").exists()
 
 
