@@ -32,7 +32,7 @@ MERGE, STEP = "scripted-merge", "scripted-step"
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("tasks") / "calibration"
-    wanted = [("parallel", 10), ("control", 6)]
+    wanted = [("parallel", 10), ("static-chain", 10), ("control", 6)]
     return {family: write_family(folder, family, steps, 1) for family, steps in wanted}
 
 
