@@ -27,6 +27,7 @@ from depthkit.trials import engine
 
 _READY = b"ready"
 _READY_SECONDS = 60.0
+_NUDGE_SECONDS = 3.0
 
 # The pipe has no name any more once both its ends are open. C-l draws the prompt again, which
 # came before the recording. The stream ends with the window, tmux or the container.
@@ -73,8 +74,23 @@ class Recorder:
         ``error`` and does not fail the run.
         """
         threading.Thread(target=self._write, daemon=True).start()
-        if not self._ready.wait(_READY_SECONDS):
-            self.error = f"the terminal's output did not come within {_READY_SECONDS:.0f} seconds"
+        until = time.monotonic() + _READY_SECONDS
+        while not self._ready.wait(_NUDGE_SECONDS):
+            if time.monotonic() > until:
+                self.error = f"no output of the terminal came within {_READY_SECONDS:.0f} seconds"
+                return
+            self._nudge()
+
+    def _nudge(self) -> None:
+        """Run another command in the container.
+
+        Now and then the stream stands still, with nothing to do on the machine, and goes on as soon
+        as anything else is executed there.
+        """
+        try:
+            self._container.exec_run(["tmux", "has-session"], user=self._user)
+        except DockerException as error:
+            self.error = str(error)  # the stream says it too, if the container is gone
 
     def _write(self) -> None:
         script = _STREAM.format(
