@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from task_files import single, stepped
 
 from depthkit.artifacts.claims import Claims, claims
 from depthkit.corpus import Corpus
@@ -12,3 +13,6 @@ from depthkit.corpus import Corpus
 def paper_claims() -> Claims:
     """Every published number beside that of the bundled corpus ``paper``."""
     return claims(Corpus.open("paper"))
+
+
+__all__ = ["paper_claims", "single", "stepped"]

@@ -8,29 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_trials import CONFIRM, agent, at, atif, finished, garbled, result, user, write_trial
+from fake_trials import atif, finished, result, user, write_trial
+from taking import take, take_one
 from typer.testing import CliRunner
 
 from depthkit.cli import app
 from depthkit.corpus import Corpus
-from depthkit.corpus.ingest import IngestReport, ingest
+from depthkit.corpus.ingest import ingest
 from depthkit.errors import DepthkitError
-from depthkit.model import Run
 
-REFUSED = ("AgentTimeoutError", "Agent execution timed out after 900.0 seconds")
 KEY = "sk-live-0123456789abcdef"
-
-
-def take(tmp_path: Path, **options: Any) -> IngestReport:
-    return ingest([tmp_path / "job"], tmp_path / "corpus", **options)
-
-
-def take_one(tmp_path: Path, outcome: dict[str, Any] | None, **files: Any) -> Run:
-    write_trial(tmp_path / "job" / "trial", outcome, **files)
-    report = take(tmp_path)
-    assert report.bad == []
-    (taken,) = report.added
-    return taken.run
 
 
 def test_a_trial_becomes_a_run_a_task_and_a_copy_of_its_files(tmp_path: Path) -> None:
@@ -168,199 +155,6 @@ def test_data_set_and_purpose_can_be_given(tmp_path: Path) -> None:
     write_trial(tmp_path / "job" / "t", result(), trajectory__json=atif(finished(3)))
     (taken,) = take(tmp_path, dataset="tb2", purpose="free").added
     assert (taken.run.dataset, taken.run.purpose) == ("tb2", "free")
-
-
-# --- verdict and stop ---
-
-MODEL_ERROR = ("RateLimitError", "litellm.RateLimitError: slow down")
-
-
-@pytest.mark.parametrize(
-    ("given", "verdict", "stop"),
-    [
-        ({"reward": 1.0}, "passed", "submitted"),
-        ({"reward": 0.99}, "failed", "submitted"),
-        ({"reward": 2}, "passed", "submitted"),
-        ({"reward": None}, "none", "infrastructure"),
-        ({"reward": float("nan")}, "none", "infrastructure"),
-        ({"verifier_result": {"rewards": {"a": 1, "b": 0.5}}}, "failed", "submitted"),
-        ({"verifier_result": {"rewards": {"a": 1, "b": 1}}}, "passed", "submitted"),
-        ({"verifier_result": {"rewards": {"a": "1"}}}, "none", "infrastructure"),
-        ({"verifier_result": {"rewards": {"a": 10**400}}}, "none", "infrastructure"),
-        # An exception does not mean a failure, and a time limit without a reward is no result.
-        ({"reward": 1.0, "error": REFUSED}, "passed", "time_limit"),
-        ({"reward": 0.0, "error": REFUSED}, "failed", "time_limit"),
-        ({"reward": None, "error": REFUSED}, "none", "infrastructure"),
-        ({"reward": 1.0, "error": ("NonZeroAgentExitCodeError", "1")}, "passed", "submitted"),
-        ({"reward": None, "error": ("CancelledError", "")}, "none", "cancelled"),
-        # Not a result even if a verifier ran: the model never had its say.
-        ({"reward": 0.0, "error": MODEL_ERROR}, "none", "model_error"),
-        ({"reward": None, "error": ("ContextLengthExceededError", "")}, "none", "model_error"),
-        ({"reward": None, "error": ("ContentPolicyViolationError", "")}, "none", "refused"),
-        ({"reward": None, "error": ("BudgetExceededError", "")}, "none", "budget"),
-        ({"reward": None, "error": ("EnvironmentStartTimeoutError", "")}, "none", "infrastructure"),
-        ({"reward": None, "error": ("VerifierTimeoutError", "900")}, "none", "infrastructure"),
-        ({"reward": None, "error": ("SomethingNew", "?")}, "none", "infrastructure"),
-    ],
-)
-def test_verdict_and_stop_follow_from_reward_and_error(
-    tmp_path: Path, given: dict[str, Any], verdict: str, stop: str
-) -> None:
-    run = take_one(tmp_path, result(requests=4, **given), trajectory__json=atif(finished(4)))
-    assert (run.verdict, run.stop) == (verdict, stop)
-    if verdict == "none":
-        assert run.detail
-
-
-def test_an_unknown_error_that_litellm_raised_is_a_model_error(tmp_path: Path) -> None:
-    outcome = result(reward=None, error=("BrandNewError", "x"))
-    outcome["exception_info"]["exception_traceback"] = "Traceback\nlitellm.exceptions.BrandNewError"
-    assert take_one(tmp_path, outcome).stop == "model_error"
-
-
-WORK = [user(), agent("a\n"), agent("b\n"), agent("c\n")]
-
-
-def test_turns_used_up_are_told_only_where_the_settings_show_the_limit(tmp_path: Path) -> None:
-    limited = result("toy__1", requests=3, reward=0.0)
-    limited["config"]["agent"]["kwargs"] = {"max_turns": 3}
-    unlimited = result("toy__2", requests=3, reward=0.0)
-    write_trial(tmp_path / "job" / "1", limited, trajectory__json=atif(WORK))
-    write_trial(tmp_path / "job" / "2", unlimited, trajectory__json=atif(WORK))
-    first, second = (taken.run for taken in take(tmp_path).added)
-    assert (first.verdict, first.stop, first.detail) == ("failed", "turn_ceiling", None)
-    assert second.stop == "submitted"
-    assert "how the agent ended is not recorded (no confirmed completion" in str(second.detail)
-
-
-def test_a_first_claim_in_the_last_turn_is_no_confirmed_completion(tmp_path: Path) -> None:
-    outcome = result(requests=2, reward=1.0)
-    outcome["config"]["agent"]["kwargs"] = {"max_turns": 2}
-    steps = [user(), agent("a\n"), agent(claim=True, observation=CONFIRM)]
-    run = take_one(tmp_path, outcome, trajectory__json=atif(steps))
-    assert (run.verdict, run.stop, run.first_claim_turn) == ("passed", "turn_ceiling", 2)
-
-
-def test_a_turn_without_a_reply_shows_that_the_terminal_was_gone(tmp_path: Path) -> None:
-    outcome = result(requests=3, metadata={"n_episodes": 4}, reward=0.0)
-    run = take_one(tmp_path, outcome, trajectory__json=atif(WORK))
-    assert (run.stop, run.turns) == ("terminal_broken", 3)
-
-
-def test_our_own_agent_says_itself_how_it_ended(tmp_path: Path) -> None:
-    facts = {"depthkit": {"cap": 3, "end": "turns_used"}}
-    run = take_one(
-        tmp_path, result(requests=3, metadata=facts, reward=0.0), trajectory__json=atif(WORK)
-    )
-    assert (run.cap, run.stop) == (3, "turn_cap")
-
-
-# --- turns ---
-
-
-def test_replies_are_counted_from_the_recorded_request_times(tmp_path: Path) -> None:
-    # The third reply was received, but the run died before its step was written.
-    outcome = result(requests=3, reward=None, error=("RuntimeError", "failed to send keys"))
-    run = take_one(tmp_path, outcome, trajectory__json=atif(WORK[:3]))
-    assert run.turns == 3
-    assert run.context_tokens is None
-    assert len(Corpus.open(tmp_path / "corpus").turns()) == 2
-
-
-@pytest.mark.parametrize("calls", [["summary", "questions", "answers"], ["summary"], []])
-def test_requests_of_summarizations_are_not_turns(tmp_path: Path, calls: list[str]) -> None:
-    # Without any file of it, and without a whole trajectory, a summarization is three requests.
-    made = len(calls) or 3
-    outcome = result(requests=4 + made, metadata={"summarization_count": 1})
-    files = {f"trajectory__summarization-1-{call}__json": atif([user(), agent()]) for call in calls}
-    trajectory = atif(finished(4)) if calls else json.dumps(atif(finished(4)))[:-9]
-    assert take_one(tmp_path, outcome, trajectory__json=trajectory, **files).turns == 4
-
-
-def test_without_request_times_replies_are_counted_from_the_steps(tmp_path: Path) -> None:
-    steps = [user(), garbled(), agent("x\n", is_copied_context=True), *finished(4)[1:]]
-    write_trial(tmp_path / "job" / "t", result(), trajectory__json=atif(steps))
-    (taken,) = take(tmp_path).added
-    assert (taken.run.turns, taken.parse_errors) == (5, 1)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {},
-        {"trajectory__json": json.dumps(atif(finished(4)))[:-9]},
-        {"trajectory__json": [{"role": "assistant", "content": "hi"}]},
-    ],
-)
-def test_without_either_turns_are_unknown(tmp_path: Path, files: dict[str, Any]) -> None:
-    write_trial(tmp_path / "job" / "t", result(reward=1.0), **files)
-    (taken,) = take(tmp_path).added
-    assert (taken.run.verdict, taken.run.turns, taken.parse_errors) == ("passed", None, None)
-    assert "trajectory.json" in str(taken.run.detail)
-
-
-def test_request_times_count_even_where_the_trajectory_is_cut_off(tmp_path: Path) -> None:
-    cut = json.dumps(atif(finished(4)))[:-9]
-    run = take_one(tmp_path, result(requests=4), trajectory__json=cut)
-    assert run.turns == 4
-
-
-def test_numbers_nobody_can_mean_are_unknown(tmp_path: Path) -> None:
-    outcome = result(requests=3)
-    outcome["agent_result"] |= {
-        "n_input_tokens": 10**40,
-        "n_cache_tokens": -5,
-        "n_output_tokens": "many",
-        "cost_usd": float("inf"),
-    }
-    outcome["agent_result"]["metadata"]["api_request_times_msec"] = [1.0, "x", float("nan")]
-    outcome["agent_execution"] = {"started_at": at(90), "finished_at": at(1)}
-    outcome["started_at"] = "yesterday"
-    document = atif(finished(3), final_metrics={"total_prompt_tokens": 10**40})
-    run = take_one(tmp_path, outcome, trajectory__json=document)
-    assert (run.input_tokens, run.cached_tokens, run.output_tokens) == (None, None, None)
-    assert (run.cost_usd, run.agent_minutes, run.started, run.turns) == (None, None, None, 3)
-
-
-def test_a_cost_of_zero_stands_for_want_of_a_price(tmp_path: Path) -> None:
-    outcome = result()
-    outcome["agent_result"]["cost_usd"] = 0.0
-    assert take_one(tmp_path, outcome, trajectory__json=atif(finished(3))).cost_usd is None
-
-
-# --- several segments ---
-
-
-def segment(name: str, reward: float | None, requests: int, **more: Any) -> dict[str, Any]:
-    own = result(requests=requests, reward=reward)
-    names = ("agent_result", "verifier_result", "agent_execution", "exception_info")
-    return {"step_name": name} | {field: own[field] for field in names} | more
-
-
-def test_segments_of_a_trial_are_judged_together(tmp_path: Path) -> None:
-    steps = [segment("one", 1.0, 3), segment("two", 0.0, 4)]
-    outcome = result(reward=0.5, step_results=steps, agent_result=None)
-    trial = write_trial(tmp_path / "job" / "t", outcome)
-    for name, turns in (("one", 3), ("two", 4)):
-        folder = trial / "steps" / name / "agent"
-        folder.mkdir(parents=True)
-        (folder / "trajectory.json").write_text(json.dumps(atif(finished(turns))))
-    (taken,) = take(tmp_path).added
-    run = taken.run
-    assert (run.verdict, run.stop, run.turns, run.reward) == ("failed", "submitted", 7, 0.0)
-    assert (run.segments_passed, run.stop_segment, run.input_tokens) == (1, 2, 10_000)
-    corpus = Corpus.open(tmp_path / "corpus")
-    assert [s.name for s in corpus.task_records()[0].segments] == ["one", "two"]
-    turns = corpus.turns()
-    assert turns["segment"].tolist() == [1] * 3 + [2] * 4
-    assert turns["turn"].tolist() == list(range(1, 8))
-
-
-def test_a_model_error_that_only_a_segment_records_is_seen(tmp_path: Path) -> None:
-    error = result(error=("RateLimitError", "slow down"))["exception_info"]
-    steps = [segment("one", 1.0, 3), segment("two", 0.0, 1, exception_info=error)]
-    run = take_one(tmp_path, result(reward=0.5, step_results=steps, agent_result=None))
-    assert (run.verdict, run.stop) == ("none", "model_error")
 
 
 # --- files that are not trusted ---
