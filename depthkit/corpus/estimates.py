@@ -15,7 +15,7 @@ from depthkit.errors import DepthkitError
 from depthkit.model import Estimate, Run
 from depthkit.protocol import estimate, run_of_d, run_of_n
 
-_SCHEMA = pa.schema(
+ESTIMATES = pa.schema(
     [
         ("dataset", pa.string()),
         ("task_id", pa.string()),
@@ -41,6 +41,8 @@ _SCHEMA = pa.schema(
         ("runs", pa.int64()),
     ]
 )
+"""The table's columns; ``D_by_model`` is JSON, as neither Parquet nor DuckDB holds it better."""
+
 _FROM_TASK = (
     "group",
     "k",
@@ -98,8 +100,8 @@ def estimates_table(
             row["work_from"] = "solution"
         elif row["dataset"] not in with_solutions and row["run_lines"] is not None:
             row |= {"work_lines": row["run_lines"], "work_from": "run"}
-    columns = [pa.array([row[f.name] for row in rows], type=f.type) for f in _SCHEMA]
-    return pa.Table.from_arrays(columns, schema=_SCHEMA)
+    columns = [pa.array([row[f.name] for row in rows], type=f.type) for f in ESTIMATES]
+    return pa.Table.from_arrays(columns, schema=ESTIMATES)
 
 
 def unpack_estimates(frame: pd.DataFrame) -> pd.DataFrame:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from depthkit.artifacts.run_ends import EARLY
 from depthkit.corpus import Corpus
+from depthkit.corpus.estimates import ESTIMATES
 from depthkit.dashboard.labels import Labels
 from depthkit.errors import DepthkitError
 from depthkit.model import Run, Task
@@ -266,7 +267,7 @@ def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
     reading = _Reading()
     runs = reading.table(corpus.runs, table_schema(Run))
     tasks = reading.table(corpus.tasks, table_schema(Task))
-    estimates = reading.table(lambda: _flat(corpus.estimates()), _ESTIMATES)
+    estimates = reading.table(lambda: _flat(corpus.estimates()), ESTIMATES)
     if not estimates.num_rows:
         estimates = _without_estimates(tasks)
     torn = [
@@ -314,29 +315,6 @@ _TASK_COLUMNS = (
     "instruction_words",
     "provenance",
 )
-_ESTIMATES = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("task_id", pa.string()),
-        ("group", pa.string()),
-        ("k", pa.int64()),
-        ("solved", pa.bool_()),
-        ("N", pa.int64()),
-        ("R", pa.float64()),
-        ("D", pa.int64()),
-        ("D_by_model", pa.string()),
-        ("final", pa.bool_()),
-        ("work_lines", pa.int64()),
-        ("work_tokens", pa.int64()),
-        ("work_chars", pa.int64()),
-        ("work_from", pa.string()),
-        ("lowest_passing_cap", pa.int64()),
-        ("author_rating", pa.string()),
-        ("public_pass_rate", pa.float64()),
-        ("n_run_id", pa.string()),
-        ("provenance", pa.string()),
-    ]
-)
 
 
 def _flat(estimates: pd.DataFrame) -> pd.DataFrame:
@@ -350,9 +328,9 @@ def _without_estimates(tasks: pa.Table) -> pa.Table:
         tasks[f.name].cast(f.type)
         if f.name in tasks.column_names
         else pa.nulls(tasks.num_rows, f.type)
-        for f in _ESTIMATES
+        for f in ESTIMATES
     ]
-    return pa.Table.from_arrays(columns, schema=_ESTIMATES)
+    return pa.Table.from_arrays(columns, schema=ESTIMATES)
 
 
 def _put_labels(tables: duckdb.DuckDBPyConnection, labels: Labels) -> None:
@@ -377,7 +355,7 @@ def _nothing(problems: tuple[str, ...]) -> Snapshot:
         .append_column("instruction_words", pa.array([], pa.int64()))
         .select(list(_TASK_COLUMNS)),
     )
-    tables.register("estimates", _ESTIMATES.empty_table())
+    tables.register("estimates", ESTIMATES.empty_table())
     tables.execute(_TASKS)
     tables.register("incoming", Labels.schema().empty_table())
     tables.execute("CREATE TABLE labels AS SELECT * FROM incoming")
