@@ -16,6 +16,7 @@ import pytest
 from toys import reply, write_segments
 
 from depthkit.corpus import Corpus
+from depthkit.experiments.evaluate import evaluation
 from depthkit.experiments.measure import measure
 from depthkit.model import Run
 from depthkit.protocol import Planned
@@ -290,7 +291,7 @@ def test_depth_is_the_smallest_cap_with_a_turn_for_every_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
-    tasks = [write_segments(tmp_path / "set" / f"segments-{k}", k) for k in (3, 4)]
+    tasks = [write_segments(tmp_path / "set" / f"segments-{k}", k) for k in (3, 6)]
     registry = tmp_path / "models.toml"
     with ScriptedServer({"batch": batch_each_segment}) as server:
         registry.write_text(f'[batch]\nlitellm = "openai/batch"\nbase_url = "{server.base_url}"\n')
@@ -303,12 +304,23 @@ def test_depth_is_the_smallest_cap_with_a_turn_for_every_segment(
             workers=4,
             record=False,
         )
+        evaluated = measure(
+            tasks[:1],
+            tmp_path / "corpus",
+            models=["batch"],
+            models_file=registry,
+            scope="evaluation",
+            record=False,
+        )
     assert outcome.given_up == []
+    (row,) = evaluation(Corpus.open(tmp_path / "corpus")).to_dict("records")
+    assert (row["runs"], row["pass_at_1"], row["segments"]) == (2, 1.0, 1.0)
+    assert [(run.cap, run.purpose) for run in evaluated.runs] == [(None, "evaluation")] * 2
     rows = Corpus.open(tmp_path / "corpus").estimates().set_index("task_id")
-    assert rows["D"].to_dict() == {"segments-3": 3, "segments-4": 5}
-    assert rows["k"].to_dict() == {"segments-3": 3, "segments-4": 4}
+    assert rows["D"].to_dict() == {"segments-3": 3, "segments-6": 10}
+    assert rows["k"].to_dict() == {"segments-3": 3, "segments-6": 6}
     runs = Corpus.open(tmp_path / "corpus").run_records()
     # Under a cap below k no run can pass, and what it got done is counted.
     short = {(r.task_id, r.cap): r.segments_passed for r in runs if r.cap and not r.passed}
     assert short[("segments-3", 2)] == 2
-    assert short[("segments-4", 3)] == 3
+    assert short[("segments-6", 5)] == 5
