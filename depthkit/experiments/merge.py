@@ -225,7 +225,11 @@ def _toml_text(task: LoadedTask) -> str:
         "public_pass_rate_source",
     ):
         own.pop(name, None)
-    own |= {"parent": task.record.task_id, "merged_segments": task.record.k}
+    own |= {
+        "parent": task.record.task_id,
+        "parent_dataset": task.record.dataset,
+        "merged_segments": task.record.k,
+    }
     raw["metadata"] = {**raw.get("metadata", {}), "depthkit": own}
     limits = [
         step.get("verifier", {}).get("timeout_sec", task.verifier_timeout_sec) for step in steps
@@ -261,33 +265,40 @@ def _value(value: Any) -> str:
 # --- measuring it ---
 
 
-def merged_caps(corpus: Corpus, tasks: Sequence[LoadedTask]) -> dict[tuple[str, str], list[int]]:
-    """Caps of merged tasks: those up to the D that the first model has on the task before.
+def depths_before(corpus: Corpus, tasks: Sequence[LoadedTask]) -> dict[tuple[str, str], int]:
+    """D that the first model has on the task that each merged one was made from.
 
-    Where that is above the largest cap, all caps are tried, from the largest.
+    No cap above it is tried; where it is above the largest cap (99), all are, from the largest.
 
     Raises:
-        DepthkitError: A task is not merged, or D of its parent is not known in this corpus.
+        DepthkitError: A task is not merged, or its parent is not told apart or its D not known in
+            this corpus.
     """
     if not corpus.models:
         raise DepthkitError(f"{corpus.path}: names no model; measure the tasks before merging.")
     first = corpus.models[0]
     table = corpus.estimates()
-    before = {
-        task_id: by_model.get(first)
-        for task_id, by_model in zip(table["task_id"], table["D_by_model"], strict=True)
+    keys = zip(table["dataset"], table["task_id"], strict=True)
+    known = {
+        key: by_model.get(first) for key, by_model in zip(keys, table["D_by_model"], strict=True)
     }
-    caps = {}
+    found = {}
     for task in tasks:
-        parent = task.record.parent
-        if task.merged_segments < 2 or parent is None:
+        record = task.record
+        if task.merged_segments < 2 or record.parent is None:
             raise DepthkitError(f"{task.path}: is no merged task; depthkit merge makes them.")
-        original = before.get(parent)
-        if original is None:
+        parents = [key for key in known if record.made_from(*key)]
+        if len(parents) > 1:
             raise DepthkitError(
-                f"{task.path}: D of {parent} with {first} is not known in {corpus.path}; measure "
+                f"{task.path}: {record.parent} is a task of {', '.join(d for d, _ in parents)} in "
+                f"{corpus.path}; say which in task.toml, [metadata.depthkit] parent_dataset."
+            )
+        depth = known[parents[0]] if parents else None
+        if depth is None:
+            name = "/".join(filter(None, (record.parent_dataset, record.parent)))
+            raise DepthkitError(
+                f"{task.path}: D of {name} with {first} is not known in {corpus.path}; measure "
                 "that task first (depthkit ladder --with-free)."
             )
-        key = (task.record.dataset, task.record.task_id)
-        caps[key] = [cap for cap in corpus.caps if cap <= original]
-    return caps
+        found[record.dataset, record.task_id] = depth
+    return found
