@@ -113,8 +113,8 @@ def _require_mergeable(task: LoadedTask) -> None:
             raise DepthkitError(f"{task.path}: segment {segment.name} has no solution/solve.sh.")
         if check_script(task, index) is None:
             raise DepthkitError(
-                f"{task.path}: the checks of segment {segment.name} are not written with the check "
-                "library (tests/check.sh), so they cannot be told apart."
+                f"{task.path}: segment {segment.name} has no tests/check.sh for the check library; "
+                "the checks within a test.sh cannot be told apart (docs/checks.md)."
             )
         first = read_text(script, str(script), latin_1=True).split("\n", 1)[0]
         if first.startswith("#!") and not first.rstrip().endswith(("bash", "sh", "bash -e")):
