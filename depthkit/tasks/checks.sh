@@ -60,41 +60,56 @@ expect_port() { _ck expect_port "$@"; }
 expect_proc() { _ck expect_proc "$@"; }
 expect_proc_arg() { _ck expect_proc_arg "$@"; }
 
-field() { _ck_calm _ck_field "$@"; }
-column() { _ck_calm _ck_column "$@"; }
-cell() { _ck_calm _ck_cell "$@"; }
-rows() { _ck_calm _ck_rows "$@"; }
-proc_start() { _ck_calm _ck_proc_start "$@"; }
+field() { _ck_calm _ck_answer _ck_field "$@"; }
+column() { _ck_calm _ck_answer _ck_column "$@"; }
+cell() { _ck_calm _ck_answer _ck_cell "$@"; }
+rows() { _ck_calm _ck_answer _ck_rows "$@"; }
+proc_start() { _ck_calm _ck_answer _ck_proc_start "$@"; }
 
-# Runs a function of the library free of the script's shell options, IFS and locale.
+# Runs a function of the library free of the script's shell options, IFS, traps and locale. Variables
+# of those that then run a function of the script begin with _ck_, since it sees them.
 _ck_calm() {
-    local - IFS=$' \t\n' LC_ALL=C nocase status _ck_options=$SHELLOPTS
-    set +efuvx +o pipefail
-    shopt -q nocasematch
-    nocase=$?
+    local - _ck_ifs=${IFS-$' \t\n'} IFS=$' \t\n' LC_ALL=C _ck_case=0 _ck_left=0 _ck_options=$SHELLOPTS
+    set +efuvxCET +o pipefail
+    # A trap on errors, which set -E hands down, takes note of what fails by itself alone.
+    shopt -q nocasematch || _ck_case=1
     shopt -u nocasematch
-    "$@"
-    status=$?
-    ((nocase)) || shopt -s nocasematch
-    return "$status"
+    "$@" || _ck_left=$?
+    ((_ck_case)) || shopt -s nocasematch
+    return "$_ck_left"
+}
+# Names of the other variables: where a script makes one of them readonly, it would keep its value.
+_ck_locals=(
+    IFS REPLY above actual after alike at before begin begun byte bytes cell cells code count depth
+    each end ends expected fallback file first first_named found fraction got header host hundredths
+    inline item items kept kind least left line lines loose low mode name named newest now number
+    off ok own parent part path pid place places plain port power present process program quote rest
+    round row scalar shown sign skipped spec starts stat text ticks token up value valued variable
+    wanted what whole width with word words
+)
+_ck_is_free() {
+    local _ck_each
+    for _ck_each in "${_ck_locals[@]}"; do
+        [[ ${!_ck_each@a} != *r* ]] || { REPLY="the script makes $_ck_each readonly, which the library uses" && return 1; }
+    done
 }
 
 # A check: its function prints nothing, and returns 0 or puts the reason into REPLY.
 _ck() { _ck_calm _ck_check "$@"; }
 _ck_check() {
-    local kind=$1 name=${2-} REPLY=
-    if [[ ! $name =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$ ]]; then
-        _ck_clip "$name"
+    local _ck_kind=$1 _ck_name=${2-} REPLY=
+    if [[ ! $_ck_name =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$ ]]; then
+        _ck_clip "$_ck_name"
         report "FAIL unnamed: '$REPLY' is no check name (letters, digits, . _ -)"
-    elif [[ -n ${_ck_names[$name]-} ]]; then
-        report "FAIL $name: the name is used twice in this script"
+    elif [[ -n ${_ck_names[$_ck_name]-} ]]; then
+        report "FAIL $_ck_name: the name is used twice in this script"
     else
-        _ck_names[$name]=used
-        if "_ck_$kind" "${@:3}"; then
-            report "PASS $name"
+        _ck_names[$_ck_name]=used
+        if _ck_is_free && "_ck_$_ck_kind" "${@:3}"; then
+            report "PASS $_ck_name"
         else
             _ck_clip "$REPLY"
-            report "FAIL $name: $REPLY"
+            report "FAIL $_ck_name: $REPLY"
         fi
     fi
     return 0
@@ -121,52 +136,56 @@ _ck_fail() {
 # end by itself or cannot be looked at, REPLY, and then fails. The output goes into a file without a
 # name, so that nothing stays and a daemon that keeps its output open holds nobody up.
 _ck_capture() {
-    local file out pid mark size option pipe said ended=
+    local _ck_file _ck_out _ck_pid _ck_mark _ck_size _ck_option _ck_pipe _ck_said _ck_ended=
     _ck_status=0 _ck_lines=()
-    if [[ -z $(type -t -- "$1") ]]; then
+    case $(type -t -- "$1") in
+    '' | keyword)
         REPLY="there is no command $1"
         return 1
-    fi
-    file=$(mktemp) || {
+        ;;
+    esac
+    _ck_file=$(command mktemp) || {
         REPLY="no temporary file can be made"
         return 1
     }
-    exec {out}<>"$file"
-    rm -f -- "$file"
-    mark=$RANDOM$RANDOM$RANDOM
+    exec {_ck_out}<>"$_ck_file"
+    command rm -f -- "$_ck_file"
+    _ck_mark=$RANDOM$RANDOM$RANDOM
     # The subshell stays until the command has ended and says how, since bash at times forgets the
     # status of a process substitution. It is asked only where the subshell itself was ended.
-    exec {pipe}< <(
-        exec {said}>&1
-        export LC_ALL=C.UTF-8 CHECK_COMMAND=$mark
+    exec {_ck_pipe}< <(
+        exec {_ck_said}>&1
+        export LC_ALL=C.UTF-8 CHECK_COMMAND=$_ck_mark
         # A function of the script runs under the script's own options.
-        for option in errexit nounset noglob pipefail; do
-            [[ :$_ck_options: != *:$option:* ]] || set -o "$option"
+        ((_ck_case)) || shopt -s nocasematch
+        for _ck_option in errexit nounset noglob pipefail; do
+            [[ :$_ck_options: != *:$_ck_option:* ]] || set -o "$_ck_option"
         done
-        trap 'printf %s "$?" >&"$said"' EXIT
-        "$@" </dev/null >"/dev/fd/$out" 2>&1 9>&- {out}>&- {said}>&-
+        trap '{ printf %s "$?" >&"$_ck_said"; } 2>/dev/null' EXIT
+        IFS=$_ck_ifs
+        "$@" </dev/null >"/dev/fd/$_ck_out" 2>&1 9>&- {_ck_out}>&- {_ck_said}>&-
         exit "$?"
     ) 2>/dev/null
-    pid=$!
-    read -r -t "$_ck_seconds" -d '' -u "$pipe" ended
+    _ck_pid=$!
+    read -r -t "$_ck_seconds" -d '' -u "$_ck_pipe" _ck_ended
     if (($? > 128)); then
         REPLY="still ran after $_ck_seconds seconds"
-        { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
-        _ck_end_marked "CHECK_COMMAND=$mark"
-        exec {pipe}<&- {out}>&-
+        { kill -KILL "$_ck_pid" && wait "$_ck_pid"; } 2>/dev/null
+        _ck_end_marked "CHECK_COMMAND=$_ck_mark"
+        exec {_ck_pipe}<&- {_ck_out}>&-
         return 1
     fi
-    wait "$pid" 2>/dev/null
-    _ck_status=${ended:-$?}
-    exec {pipe}<&-
-    size=$(stat -L -c %s "/dev/fd/$out")
-    if ((size > _ck_most_bytes)); then
+    wait "$_ck_pid" 2>/dev/null
+    _ck_status=${_ck_ended:-$?}
+    exec {_ck_pipe}<&-
+    _ck_size=$(command stat -L -c %s "/dev/fd/$_ck_out")
+    if ((_ck_size > _ck_most_bytes)); then
         REPLY="printed more than $((_ck_most_bytes >> 20)) MB"
-        exec {out}>&-
+        exec {_ck_out}>&-
         return 1
     fi
-    mapfile -t _ck_lines < <(tr -d '\000' <"/dev/fd/$out")
-    exec {out}>&-
+    mapfile -t _ck_lines < <(command tr -d '\000' <"/dev/fd/$_ck_out")
+    exec {_ck_out}>&-
 }
 
 # Ends the processes that have this in their environment.
@@ -216,6 +235,10 @@ _ck_arguments() { # WITH_PATTERN …
 _ck_is_pattern() {
     if [[ ! $_ck_pattern =~ [^[:space:]] ]]; then
         REPLY="the pattern is empty, so any output matches it"
+        return 1
+    fi
+    if [[ $_ck_pattern =~ (^|[^\\])(\\\\)*\\[dD] ]]; then
+        REPLY="extended regular expressions have [0-9] in place of \\d: $_ck_pattern"
         return 1
     fi
     # shellcheck disable=SC2319 # the status of the match is what is asked for
@@ -495,6 +518,7 @@ _ck_runs() { # PROGRAM WORD…
     case $first in
     sh | bash | dash | ash | ksh | zsh) inline='^-[a-z]*c' valued='^[-+][oO]$' ;;
     python | python[0-9]*) inline='^-[bBdEiIOPqsSuvx]*c' valued='^-[WX]$' named='^-m$' ;;
+    awk | gawk | mawk | original-awk) valued='^-[Fv]$' named='^-f$' ;;
     perl*) inline='^-[wWntpils]*[eE]' valued='^-I$' ;;
     ruby*) inline='^-e' valued='^-[Ir]$' ;;
     node | nodejs) inline='^(-[ep]|--eval|--print)' valued='^(-r|--require|--import)$' ;;
@@ -593,6 +617,10 @@ _ck_expect_proc_arg() {
 
 # --- readers ---
 
+_ck_answer() {
+    _ck_is_free || { _ck_no "$REPLY" || return 1; }
+    "$@"
+}
 _ck_no() {
     printf '%s\n' "$*" >&2
     return 1
@@ -601,7 +629,7 @@ _ck_no() {
 _ck_read() {
     [[ -f $1 ]] || { _ck_no "$1 is no file" || return 1; }
     [[ -r $1 ]] || { _ck_no "$1 cannot be read" || return 1; }
-    mapfile -t _ck_lines < <(head -c "$_ck_most_bytes" -- "$1" | tr -d '\000\r\037')
+    mapfile -t _ck_lines < <(command head -c "$_ck_most_bytes" -- "$1" | command tr -d '\000\r\037')
     ((${#_ck_lines[@]} == 0)) || _ck_lines[0]=${_ck_lines[0]#$'\xef\xbb\xbf'}
 }
 # The one value that was found, in _ck_found.
@@ -825,7 +853,7 @@ _ck_bare_space() {
 # Reads a table: _ck_rows, the data rows (cells joined by \037), and _ck_places, the place of each
 # column asked for, from 0. The header line is the first line if it has one of their names.
 _ck_table() { # FILE NAME:POS…
-    local file=$1 spec line mode cells=() wanted=() fallback=() kept=() number place header
+    local file=$1 spec line mode cells=() wanted=() fallback=() kept=() number place header width
     shift
     for spec in "$@"; do
         if [[ ! $spec =~ ^(.*[^:]):([1-9][0-9]{0,3})$ ]]; then
@@ -847,7 +875,7 @@ _ck_table() { # FILE NAME:POS…
     _ck_choose_mode
     mode=$REPLY
     _ck_split "$mode" "${kept[0]#\#}"
-    header=0
+    header=0 width=${#cells[@]}
     for place in "${!cells[@]}"; do
         _ck_key "${cells[place]}"
         for number in "${!wanted[@]}"; do
@@ -856,12 +884,43 @@ _ck_table() { # FILE NAME:POS…
     done
     for line in "${kept[@]:header}"; do
         _ck_split "$mode" "$line"
+        [[ $mode != gaps || header -eq 0 || ${#cells[@]} -ge width ]] || _ck_under "${kept[0]/#\#/ }" "$line"
         for number in "${!cells[@]}"; do
             _ck_bare "${cells[number]}"
             cells[number]=$REPLY
         done
         printf -v spec '%s\037' "${cells[@]}"
         _ck_rows+=("$spec")
+    done
+}
+# A line of aligned columns that lacks some: a cell belongs to the column whose name it stands under,
+# or next to.
+_ck_under() { # HEADER LINE; cells
+    local LC_ALL=C.UTF-8 starts=() ends=() begin=() end=() number place off least at
+    [[ $1$2 != *$'\t'* ]] || return 0
+    _ck_edges "$1"
+    starts=("${begin[@]}") ends=("${end[@]}") cells=("${begin[@]/*/}")
+    _ck_edges "$2"
+    at=-1
+    for number in "${!begin[@]}"; do
+        least=
+        for ((place = at + 1; place <= ${#starts[@]} - ${#begin[@]} + number; place++)); do
+            off=$((starts[place] > begin[number] ? starts[place] - end[number] : begin[number] - ends[place]))
+            if [[ -z $least ]] || ((off < least)); then
+                least=$off at=$place
+            fi
+        done
+        cells[at]=${2:begin[number]:end[number]-begin[number]}
+    done
+}
+# Where the parts of a line begin and end that gaps divide: begin, end.
+_ck_edges() {
+    local rest=$1 at=0
+    begin=() end=()
+    while [[ $rest =~ ^(\ *)([^\ ]+(\ [^\ ]+)*) ]]; do
+        begin+=($((at + ${#BASH_REMATCH[1]}))) end+=($((at + ${#BASH_REMATCH[0]})))
+        at=$((at + ${#BASH_REMATCH[0]}))
+        rest=${rest:${#BASH_REMATCH[0]}}
     done
 }
 # How the lines are divided: alike in all of them, and so that a name that is asked for heads a column.
@@ -939,7 +998,7 @@ _ck_proc_start() {
 # When the machine was booted, in hundredths of a second; once, so that two answers can be compared.
 _ck_set_booted() {
     local now up
-    now=$(date +%s.%N)
+    now=$(command date +%s.%N)
     read -r up _ </proc/uptime
     up=${up/./} now=${now/./}
     _ck_booted=$((10#${now:0:-7} - 10#$up))
