@@ -22,7 +22,7 @@ from depthkit.errors import DepthkitError
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.check_scripts import LIBRARY, check_script
 from depthkit.tasks.review import syntax_fault
-from depthkit.tasks.text import read_text
+from depthkit.tasks.text import encoding_of, read_text
 from depthkit.trials import engine
 from depthkit.trials.checks import CheckOutcome
 from depthkit.trials.play import offline_container, play_solution, run_check_script
@@ -85,7 +85,7 @@ def merge_task(path: Path, out: Path) -> Merged:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".merging-", dir=out) as folder:
         draft = Path(folder) / target.name
-        _write(task, draft, ())
+        write_merged(task, draft, ())
         try:
             engine.clean()
             outcomes = asyncio.run(_final_checks(task, load_task(draft)))
@@ -94,7 +94,7 @@ def merge_task(path: Path, out: Path) -> Merged:
         _judge(task, outcomes, found)
         if not found.faults:
             shutil.rmtree(draft)
-            _write(task, draft, found.dropped)
+            write_merged(task, draft, found.dropped)
             _quality(draft, found)
         if not found.faults:
             found.path = str(target)
@@ -157,7 +157,12 @@ def _quality(draft: Path, found: Merged) -> None:
 # --- the merged task's files ---
 
 
-def _write(task: LoadedTask, target: Path, dropped: Sequence[Dropped]) -> None:
+def write_merged(task: LoadedTask, target: Path, dropped: Sequence[Dropped]) -> None:
+    """Write the files of a merged task, without these checks.
+
+    Raises:
+        DepthkitError: Its parts do not go together.
+    """
     target.mkdir(parents=True)
     shutil.copytree(task.path / "environment", target / "environment", symlinks=True)
     (target / "solution").mkdir()
@@ -165,8 +170,8 @@ def _write(task: LoadedTask, target: Path, dropped: Sequence[Dropped]) -> None:
     (target / "task.toml").write_text(_toml_text(task), encoding="utf-8")
     (target / "instruction.md").write_text(_instruction(task), encoding="utf-8")
     solve = target / "solution" / "solve.sh"
-    solve.write_text(_solution(task, target / "solution"), encoding="utf-8")
-    if fault := syntax_fault(solve.read_text(encoding="utf-8")):
+    solve.write_bytes(_solution(task, target / "solution"))
+    if fault := syntax_fault(read_text(solve, str(solve), latin_1=True)):
         raise DepthkitError(f"{task.path}: merged, its solution does not parse: {fault[1]}")
     shutil.copy(LIBRARY, target / "tests" / "checks.sh")
     lines = ["#!/bin/bash", 'cd "$(dirname "$0")" || exit', "status=0"]
@@ -191,9 +196,9 @@ def _instruction(task: LoadedTask) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _solution(task: LoadedTask, folder: Path) -> str:
+def _solution(task: LoadedTask, folder: Path) -> bytes:
     """One script: each segment's in a subshell, so that none changes how the next one runs."""
-    parts = ["#!/bin/bash"]
+    parts = [b"#!/bin/bash"]
     for index, script in enumerate(task.solutions):
         assert script is not None
         for helper in task.helper_files[index]:
@@ -206,8 +211,8 @@ def _solution(task: LoadedTask, folder: Path) -> str:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, copy)
         text = read_text(script, str(script), latin_1=True).replace("\r\n", "\n")
-        parts.append(f"(\n{text.rstrip()}\n)")
-    return "\n".join(parts) + "\n"
+        parts.append(f"(\n{text.rstrip()}\n)".encode(encoding_of(script)))
+    return b"\n".join(parts) + b"\n"
 
 
 def _toml_text(task: LoadedTask) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checked_task import write_stock
 from task_files import TOML, MakeTask
 from typer.testing import CliRunner
 
@@ -14,7 +15,8 @@ from depthkit.cli import app
 from depthkit.corpus import Corpus
 from depthkit.corpus.show import estimate_rows
 from depthkit.errors import DepthkitError
-from depthkit.experiments.merge import depths_before
+from depthkit.experiments.merge import depths_before, write_merged
+from depthkit.experiments.status import status
 from depthkit.model import Run, Segment, Task
 from depthkit.protocol import ABOVE, merged_depth, merged_runs
 from depthkit.tasks import LoadedTask, load_task
@@ -143,6 +145,7 @@ def test_above_all_caps_it_starts_at_the_largest_which_is_said_and_kept(
     rows = {row["task_id"]: row for row in estimate_rows(corpus)}
     assert rows[key[1]]["merged"] == {"D_before": ABOVE, "first_cap": 80, "D": 80}
     assert rows["before"]["merged"] is None
+    assert [each.task_id for each in status(corpus).tasks] == ["before"]
     shown = CliRunner().invoke(app, ["estimates", str(corpus.path)])
     assert shown.output.splitlines()[-2].split()[-3:] == [">80", "80", "80"]
 
@@ -157,3 +160,20 @@ def test_a_parent_is_told_apart_by_its_data_set(merged: Merged, tmp_path: Path) 
         depths_before(corpus, [merged('parent_dataset = "C"\n')])
     corpus.append_tasks([task.record])
     assert own_tasks(corpus).merged == [(("B", "before"), task.record)]
+
+
+# --- its files ---
+
+
+def test_a_merged_solution_keeps_the_bytes_of_its_parts(tmp_path: Path) -> None:
+    task = write_stock(tmp_path / "Ours" / "stock")
+    solutions = [task / f"steps/s{number}/solution/solve.sh" for number in (1, 2)]
+    for path, text in zip(solutions, (b"echo '\xe9'\n", "echo 'é'\n".encode()), strict=True):
+        path.write_bytes(path.read_bytes() + text)
+    write_merged(load_task(task), tmp_path / "merged", ())
+    script = (tmp_path / "merged/solution/solve.sh").read_bytes()
+    for path in solutions:
+        assert path.read_bytes().rstrip() in script
+    solutions[1].write_text("cat <<'END'\n")
+    with pytest.raises(DepthkitError, match="merged, its solution does not parse"):
+        write_merged(load_task(task), tmp_path / "again", ())
