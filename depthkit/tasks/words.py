@@ -178,8 +178,8 @@ class _Reader:
             elif self.text.startswith("((", at) and _may_calculate(now):
                 stop, inner = self._arithmetic(at)
                 told = self.text[at + 2 : max(at + 2, stop - 2)]
-                named = tuple(_VARIABLE.findall(told))
-                now.words = [Word("((", "(("), Word(told, told, False, named, tuple(inner))]
+                variables = tuple(_VARIABLE.findall(told))
+                now.words = [Word("((", "(("), Word(told, told, False, variables, tuple(inner))]
                 now.line, at = self._line(at), stop
             elif not _in_test(now) and (operator := _OPERATOR.match(self.text, at)):
                 sign, at = operator[0], operator.end()
