@@ -156,6 +156,8 @@ _ck_capture() {
     exec {_ck_pipe}< <(
         exec {_ck_said}>&1
         export LC_ALL=C.UTF-8 CHECK_COMMAND=$_ck_mark
+        # One that prints for ever must not fill the disk.
+        ulimit -S -c 0 -f $(((_ck_most_bytes >> 10) + 1))
         # A function of the script runs under the script's own options.
         ((_ck_case)) || shopt -s nocasematch
         for _ck_option in errexit nounset noglob pipefail; do
@@ -550,9 +552,10 @@ _ck_runs() { # PROGRAM WORD…
 _ck_processes() { # PROGRAM ARG…
     local program=${1##*/} path process stat pid above words word line
     local -A parent=() begun=() own=()
+    path=$(type -P -- "$program")
+    [[ $1 != */* || ! -e $1 ]] || path=$1
     shift
     _ck_pids=() _ck_starts=()
-    path=$(type -P -- "$program")
     # One file that is many programs tells nothing.
     for word in busybox toybox coreutils; do
         [[ -z $path || ! $path -ef $(type -P "$word") ]] || path=
