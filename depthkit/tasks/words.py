@@ -354,7 +354,8 @@ class _Reader:
                 value.append(char)
                 at += 1
         if at == start:  # a sign that cannot begin a word here
-            return Word(self.text[at], self.text[at]), at + 1
+            sign = self.text[at : at + 1]
+            return Word(sign, sign), at + 1
         raw = self.text[start:at]
         return Word(raw, "".join(value), fixed, tuple(variables), tuple(inner)), at
 
