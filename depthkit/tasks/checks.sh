@@ -80,12 +80,12 @@ _ck_calm() {
 }
 # Names of the other variables: where a script makes one of them readonly, it would keep its value.
 _ck_locals=(
-    IFS REPLY above actual after alike at before begin begun byte bytes cell cells code count depth
-    each end ends expected fallback file first first_named found fraction got header host hundredths
-    inline item items kept kind least left line lines loose low mode name named newest now number
-    off ok own parent part path pid place places plain port power present process program quote rest
-    round row scalar shown sign skipped spec starts stat text ticks token up value valued variable
-    wanted what whole width with word words
+    IFS REPLY above actual after ahead alike at before begin begun byte bytes cell cells code count
+    depth each end ends expected fallback file first first_named found fraction got header host
+    hundredths inline item items kept kind least left line lines loose low mode name named newest
+    now number off ok own parent part path pid place places plain port power present process program
+    quote rest round row scalar shown sign skipped spec starts stat text ticks token up value valued
+    variable wanted what whole width window with word words
 )
 _ck_is_free() {
     local _ck_each
@@ -704,16 +704,21 @@ _ck_field_of_lines() {
 # The scalars of a JSON object: _ck_paths (names joined by dots) and _ck_values. An array of scalars
 # is one value, an item a line.
 _ck_json() {
-    local rest=$1 token depth=0
+    local rest='' ahead=$1 token depth=0
     _ck_paths=() _ck_values=()
     _ck_token && _ck_json_value "" && ! _ck_token && [[ -z $rest ]]
 }
 _ck_token() {
-    local scalar='^[[:space:]]*("([^"\]|\\.)*"|[][{}:,]|-?[0-9][0-9.eE+-]*|true|false|null)'
-    if [[ ! $rest =~ $scalar ]]; then
-        [[ $rest == *[![:space:]]* ]] || rest=
-        return 1
-    fi
+    local window scalar='^[[:space:]]*("([^"\]|\\.)*"|[][{}:,]|-?[0-9][0-9.eE+-]*|true|false|null)'
+    # Little of a long text is looked at at a time, since each match and each rest is a copy.
+    while [[ -n $ahead ]] && ((${#rest} < 1000)) || [[ ! $rest =~ $scalar ]]; do
+        if [[ -z $ahead ]]; then
+            [[ $rest == *[![:space:]]* ]] || rest=
+            return 1
+        fi
+        window=$((2000 + ${#rest}))
+        rest+=${ahead:0:window} ahead=${ahead:window}
+    done
     token=${BASH_REMATCH[1]} rest=${rest:${#BASH_REMATCH[0]}}
 }
 _ck_json_value() { # PATH: token is the first one of the value

@@ -6,6 +6,8 @@ answer that is refused.
 
 from __future__ import annotations
 
+import json
+
 P, F = True, False
 
 EQ: list[tuple[bool, str, str, str]] = [
@@ -366,6 +368,9 @@ OBJECT = """\
  "objects": [{"id": 7}, {"id": 8}], "empty": [], "void": {}, "twice": {"v": 1}, "again": {"v": 2},
  "a.b": "dotted", "k": {"only": "here"}}
 """
+LONG = json.dumps(
+    {"long": "x\\" * 3000, "rows": {f"k{n}": {"v": -12.5} for n in range(120)}, "end": 7}
+)
 READERS: dict[str, list[tuple[str | None, str]]] = {
     # file: (what is printed, the reader)
     REPORT: [
@@ -410,6 +415,11 @@ READERS: dict[str, list[tuple[str | None, str]]] = {
         ("dotted", "field FILE a.b"),
         ("here", "field FILE only"),
         (None, "field FILE deep"),
+    ],
+    LONG: [
+        ("7", "field FILE end"),
+        ("-12.5", "field FILE rows.k119.v"),
+        (None, "field FILE k119"),
     ],
     '{"broken": 1': [(None, "field FILE absent")],
     '{"a": 1} trailing: x': [("x", "field FILE '{\"a\": 1} trailing'")],
