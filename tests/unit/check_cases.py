@@ -369,7 +369,7 @@ OBJECT = """\
  "a.b": "dotted", "k": {"only": "here"}}
 """
 LONG = json.dumps(
-    {"long": "x\\" * 3000, "rows": {f"k{n}": {"v": -12.5} for n in range(120)}, "end": 7}
+    {"long": "x\\" + "y" * 5000, "rows": {f"k{n}": {"v": -12.5} for n in range(120)}, "end": 7}
 )
 READERS: dict[str, list[tuple[str | None, str]]] = {
     # file: (what is printed, the reader)
