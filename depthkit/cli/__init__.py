@@ -4,6 +4,7 @@
 from depthkit.cli import (
     tasks,
     trials,
+    attempts,
     replaying,
     sampling,
     merging,
@@ -17,6 +18,7 @@ from depthkit.cli.base import app
 
 __all__ = [
     "app",
+    "attempts",
     "corpus",
     "dashboard",
     "fitting",
