@@ -57,7 +57,8 @@ tests() { # INDEX [PYTEST-ARGUMENTS…]
 
 failures() { sed -n -E 's/^(FAILED|ERROR) ([^ ]+).*/\2/p' "$1"; } # LOG
 
-part others "" tests/unit tests/browser
+part unit "" tests/unit
+part browser "" tests/browser
 elsewhere=()
 if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
     for number in "${!parts[@]}"; do
