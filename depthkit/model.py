@@ -108,6 +108,8 @@ class Task(Record):
     seed_env: str | None = None
     parent: str | None = None
     """``task_id`` this one was merged or derived from."""
+    parent_dataset: str | None = None
+    """Data set of ``parent``; ``None`` where its name alone is known."""
     public_pass_rate: float | None = Field(default=None, ge=0, le=1)
     public_pass_rate_source: str | None = None
     digest: str | None = None
@@ -118,6 +120,10 @@ class Task(Record):
     def k(self) -> int:
         """Number of segments."""
         return len(self.segments)
+
+    def made_from(self, dataset: str, task_id: str) -> bool:
+        """Whether a task is the parent; by its name alone where the data set is not known."""
+        return self.parent == task_id and self.parent_dataset in (None, dataset)
 
     @property
     def work(self) -> Work | None:
@@ -169,6 +175,9 @@ class Run(Record):
     image_digest: str | None = None
     training_samples: int | None = Field(default=None, ge=0)
     """Samples for fine-tuning that were built from this run (Section 4.6, Appendix J)."""
+    depth_before: int | None = Field(default=None, ge=1)
+    """Of a merged run: D of the task before merging, by the same model, from which it is measured
+    downward; 99 is above the largest cap, and the largest cap then comes first (Appendix H)."""
     detail: str | None = None
     """One line on why there is no result, or on what is doubtful."""
     provenance: Provenance

@@ -157,9 +157,9 @@ WORKDIR /srv
 """
 
 
-def write_stock(folder: Path) -> Path:
+def write_stock(folder: Path, segments: int = 2) -> Path:
     """The task of :data:`STOCK`, in which everything is as it should be."""
-    write_checked_task(folder, STOCK, dockerfile=STOCK_DOCKERFILE)
+    write_checked_task(folder, STOCK[:segments], dockerfile=STOCK_DOCKERFILE)
     for name, text in STOCK_FILES.items():
         (folder / name).write_text(text)
     return folder

@@ -10,7 +10,7 @@ import pandas as pd
 
 from depthkit.artifacts import shapes
 from depthkit.artifacts.artifact import Figure, artifact
-from depthkit.artifacts.own_tasks import OwnTasks, one_row, own_tasks, runs_line
+from depthkit.artifacts.own_tasks import OwnTasks, counted, one_row, own_tasks, runs_line
 from depthkit.corpus import Corpus
 from depthkit.model import Run
 from depthkit.protocol import ABOVE, merged_depth
@@ -29,8 +29,9 @@ def merging_figure(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
     ``not solved within``, as text) and how many ``tasks`` have it. A task that is not passed within
     80 turns before and after has not become shallower and counts as not solved within.
 
-    ``parts["tasks"]`` has one row a merged task that is measured, ``parts["summary"]`` the counts
-    of Appendix H in one row; all are null where no merged task is measured.
+    ``parts["tasks"]`` has one row a merged task that is measured, with the ``first_cap`` that was
+    tried (the largest where D before is above it), ``parts["summary"]`` the counts of Appendix H in
+    one row; all are null where no merged task is measured.
 
     Args:
         corpus: With merged tasks and runs of purpose ``merged``.
@@ -39,8 +40,8 @@ def merging_figure(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
     own = own_tasks(corpus, datasets)
     runs = _runs(corpus, own)
     tasks, unfinished = _measured(corpus, own, runs)
-    counted = tasks.groupby(["D_before", "D_after"], sort=False).size()
-    frame = counted.rename("tasks").reset_index()[["D_before", "D_after", "tasks"]]
+    pairs = tasks.groupby(["D_before", "D_after"], sort=False).size()
+    frame = pairs.rename("tasks").reset_index()[["D_before", "D_after", "tasks"]]
     frame = frame.sort_values(
         ["D_before", "D_after"], key=lambda column: column.map(_place), ignore_index=True
     )
@@ -50,6 +51,11 @@ def merging_figure(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
         notes.append(
             f"{unfinished} merged tasks are left out: D of theirs or of the task before is not "
             "known yet."
+        )
+    if above := int((tasks["D_before"] == ABOVE).sum()):
+        notes.append(
+            f"{counted(above, 'merged task')} had D above {own.caps[-1]} before and "
+            f"{'was' if above == 1 else 'were'} measured from {own.caps[-1]} downward."
         )
     if tasks.empty:
         notes.append("The corpus has no merged tasks that are measured.")
@@ -99,10 +105,10 @@ def _measured(
             unfinished += 1
             continue
         said = NOT_WITHIN if after == ABOVE else str(after)
-        rows.append(
-            {"task_id": task.task_id, "parent": parent[1], "D_before": original, "D_after": said}
-        )
-    frame = pd.DataFrame(rows, columns=["task_id", "parent", "D_before", "D_after"])
+        row = {"task_id": task.task_id, "parent": parent[1], "D_before": original}
+        rows.append(row | {"first_cap": max(run.cap or 0 for run in history), "D_after": said})
+    columns = ["task_id", "parent", "D_before", "first_cap", "D_after"]
+    frame = pd.DataFrame(rows, columns=columns)
     return frame.sort_values("task_id", ignore_index=True), unfinished
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,21 +71,33 @@ def own_tasks(corpus: Corpus, datasets: Sequence[str] | None = None) -> OwnTasks
                 "No task of this corpus is of group ours: all its tasks stand for our own here."
             )
     records = {(task.dataset, task.task_id): task for task in corpus.task_records()}
-    parts = {task.task_id for task in records.values() if task.k > 1}
-    is_merged = {key: task for key, task in records.items() if task.k == 1 and task.parent in parts}
+    parts: dict[str | None, list[Key]] = defaultdict(list)
+    for key, task in records.items():
+        if task.k > 1:
+            parts[task.task_id].append(key)
+    parents = {
+        key: [parent for parent in parts.get(task.parent, ()) if task.made_from(*parent)]
+        for key, task in records.items()
+        if task.k == 1
+    }
+    is_merged = {key: records[key] for key in parents if parents[key]}
     keys = list(zip(frame["dataset"], frame["task_id"], strict=True))
     ours = pd.Series([key not in is_merged for key in keys], frame.index, dtype=bool)
     frame = frame[ours].reset_index(drop=True)
     kept = set(zip(frame["dataset"], frame["task_id"], strict=True))
-    by_id = {task_id: (dataset, task_id) for dataset, task_id in kept}
+    merged = []
+    for key, task in is_merged.items():
+        mine = [parent for parent in parents[key] if parent in kept]
+        if len(mine) == 1:
+            merged.append((mine[0], task))
+        elif mine:
+            notes.append(
+                f"{task.task_id}: left out, tasks of {len(mine)} data sets are {mine[0][1]}."
+            )
     return OwnTasks(
         tasks=frame,
         records={key: records[key] for key in records if key in kept},
-        merged=[
-            (by_id[task.parent], task)
-            for task in is_merged.values()
-            if task.parent is not None and task.parent in by_id
-        ],
+        merged=merged,
         others=[task for key, task in records.items() if key not in kept and key not in is_merged],
         caps=chosen.caps,
         notes=tuple(notes),

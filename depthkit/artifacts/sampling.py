@@ -14,6 +14,7 @@ from depthkit.artifacts.samples import task_details
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
+from depthkit.experiments.sampling import evidence_of
 from depthkit.stats import reweighted_share
 
 _FIELDS = ["author_rating", "generated_label", "sampling_group", "public_pass_rate"]
@@ -37,8 +38,8 @@ def sampling_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
 
     ``groups`` counts the different ``sampling_group`` of sampled tasks and is missing where tasks
     name none; ``parts["groups"]`` has one row each. ``released`` are sampled tasks with a public
-    pass rate, ``released_passed`` those of them that some model passed. What the evidence was in
-    words is not in a corpus.
+    pass rate, ``released_passed`` those of them that some model passed. ``evidence`` is what the
+    bundled rules of a data set of that name ask for, in words; missing where there are none.
 
     Args:
         corpus: What was measured.
@@ -56,6 +57,7 @@ def sampling_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
                 "group": _group(chosen, name),
                 "groups": named["sampling_group"].nunique() if len(named) else float("nan"),
                 "sampled": len(sampled),
+                "evidence": evidence_of(name),
                 "released": int(rate.notna().sum()),
                 "released_passed": int((rate > 0).sum()),
             }
@@ -67,13 +69,14 @@ def sampling_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
         ]
         if without := len(sampled) - len(named):
             notes.append(f"{name}: {without} sampled tasks name no group.")
-    columns = ["dataset", "group", "groups", "sampled", "released", "released_passed"]
+    columns = ["dataset", "group", "groups", "evidence", "sampled", "released", "released_passed"]
     frame = pd.DataFrame(rows, columns=columns)
     parts = pd.DataFrame(groups, columns=["dataset", "sampling_group", "sampled", "solved"])
     return Table(
         title=(
-            "Groups used to sample each existing data set. Released: sampled tasks with a public "
-            "pass rate; passed: those of them that at least one run behind it passes."
+            "Groups used to sample each existing data set. Evidence: what shows that a model "
+            "passed a task, by the sampling rules of that name. Released: sampled tasks with a "
+            "public pass rate; passed: those of them that at least one run behind it passes."
         ),
         frame=frame,
         parts={"groups": parts},
@@ -260,13 +263,14 @@ def _table_4(frame: pd.DataFrame, groups: pd.DataFrame) -> Any:
             "group": [GROUPS.get(group, NO_GROUP) for group in frame["group"]],
             "Dataset": frame["dataset"],
             "Groups": [MISSING if pd.isna(n) else f"{n:.0f}" for n in frame["groups"]],
+            "Evidence": [MISSING if pd.isna(text) else text for text in frame["evidence"]],
             "Tasks of a group": [ranges.get(name, MISSING) for name in frame["dataset"]],
             "Released": frame["released"].map("{:d}".format),
             "Passed": frame["released_passed"].map("{:d}".format),
             "Sampled": frame["sampled"].map("{:d}".format),
         }
     )
-    return plain_table(shown, "depth-table-4", groups="group", rows="Dataset")
+    return plain_table(shown, "depth-table-4", groups="group", rows="Dataset", left=("Evidence",))
 
 
 def _table_5(frame: pd.DataFrame, labels: pd.DataFrame) -> Any:

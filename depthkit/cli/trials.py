@@ -188,7 +188,7 @@ def _measure(
 
     refuse_results(corpus)
     names = [name.strip() for name in models.split(",") if name.strip()]
-    caps = _merged_caps(tasks, corpus) if scope == "merged" else None
+    depths_before = _depths_before(tasks, corpus) if scope == "merged" else None
     if dry_run:
         planned = plan(
             tasks,
@@ -196,7 +196,7 @@ def _measure(
             models=names,
             scope=scope,
             workers=workers,
-            caps=caps,
+            depths_before=depths_before,
             models_file=models_file,
             limits=Limits(*limits),
         )
@@ -211,7 +211,7 @@ def _measure(
         models=names,
         scope=scope,
         workers=workers,
-        caps=caps,
+        depths_before=depths_before,
         models_file=models_file,
         limits=Limits(*limits),
         console=Console(stderr=True),
@@ -233,16 +233,19 @@ def _measure(
         raise typer.Exit(1)
 
 
-def _merged_caps(tasks: list[Path], corpus: Path) -> dict[tuple[str, str], list[int]]:
-    """Where each merged task starts, told before anything runs."""
+def _depths_before(tasks: list[Path], corpus: Path) -> dict[tuple[str, str], int]:
+    """D of each merged task before merging; where it starts is told before anything runs."""
     from depthkit.corpus import Corpus
-    from depthkit.experiments.merge import merged_caps
+    from depthkit.experiments.merge import depths_before
     from depthkit.tasks import load_tasks
 
-    found = merged_caps(Corpus.open(corpus), load_tasks(tasks))
-    for (dataset, task_id), caps in found.items():
-        start = f"from cap {caps[-1]} downward" if caps else "no cap is within its D"
-        typer.echo(f"{dataset}/{task_id}: {start}", err=True)
+    opened = Corpus.open(corpus)
+    found = depths_before(opened, load_tasks(tasks))
+    for (dataset, task_id), depth in found.items():
+        start = max((cap for cap in opened.caps if cap <= depth), default=None)
+        said = f"from cap {start} downward" if start else "no cap is within its D"
+        above = f" (D before is above {start})" if start and depth > opened.caps[-1] else ""
+        typer.echo(f"{dataset}/{task_id}: {said}{above}", err=True)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -17,8 +17,8 @@ from depthkit.corpus.files import one_line
 from depthkit.corpus.ingest import IngestReport, ingest
 from depthkit.corpus.store import Corpus
 from depthkit.errors import DepthkitError
-from depthkit.model import Purpose, Verdict
-from depthkit.protocol import ABOVE
+from depthkit.model import Purpose, Run, Verdict
+from depthkit.protocol import ABOVE, merged_depth
 
 _JSON_FIELDS = (
     "dataset",
@@ -91,9 +91,35 @@ def run_ingest(
 
 
 def estimate_rows(corpus: Corpus) -> list[dict[str, Any]]:
-    """One object a task, unknown values as ``None``."""
+    """One object a task, unknown values as ``None``.
+
+    What runs of merged tasks say stands apart, in ``merged`` (:func:`merged_rows`).
+    """
     rows = corpus.estimates()[list(_JSON_FIELDS)].to_dict("records")
-    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+    merged = merged_rows(corpus)
+    return [
+        {str(name): _plain(value) for name, value in row.items()}
+        | {"merged": merged.get((row["dataset"], row["task_id"]))}
+        for row in rows
+    ]
+
+
+def merged_rows(corpus: Corpus) -> dict[tuple[str, str], dict[str, int | None]]:
+    """Of each task with merged runs of the first model (Appendix H): ``D_before``, the D of the
+    task before merging that they were made with; ``first_cap``, the largest that was tried, which
+    is lower where ``D_before`` is above all caps; and ``D``, missing while runs are.
+    """  # noqa: D205
+    histories: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in corpus.run_records():
+        if run.purpose == "merged" and run.cap and run.valid and run.model in corpus.models[:1]:
+            histories[run.dataset, run.task_id].append(run)
+    found = {}
+    for key, runs in histories.items():
+        first_cap = max(run.cap or 0 for run in runs)
+        before = max((run.depth_before for run in runs if run.depth_before), default=None)
+        depth = merged_depth(runs, corpus.models[0], original=before or first_cap, caps=corpus.caps)
+        found[key] = {"D_before": before, "first_cap": first_cap, "D": depth}
+    return found
 
 
 def print_estimates(corpus: Corpus) -> None:
@@ -122,7 +148,24 @@ def print_estimates(corpus: Corpus) -> None:
     console = Console()
     if rows:
         console.print(table)
+    if merged := merged_rows(corpus):
+        console.print(_merged_table(merged))
     console.print(Text(corpus.provenance_line()))
+
+
+def _merged_table(merged: dict[tuple[str, str], dict[str, int | None]]) -> Table:
+    table = Table(
+        box=None, header_style="bold", pad_edge=False, title="Merged", title_justify="left"
+    )
+    for name in ("data set", "task"):
+        table.add_column(name, overflow="fold")
+    for name in ("D before", "first cap", "D"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for key, row in merged.items():
+        depth = "not within" if row["D"] == ABOVE else _depth(row["D"])
+        cells = (*map(one_line, key), _depth(row["D_before"]), str(row["first_cap"]), depth)
+        table.add_row(*map(Text, cells))
+    return table
 
 
 def _depth(depth: int | None) -> str:

@@ -68,7 +68,8 @@ _TASKS = """
     SELECT e.dataset, e.task_id, e."group" AS family, e.k, e.solved, e.N, e.R,
         e.D, e.final, e.work_lines AS W, e.work_tokens, e.work_chars, e.work_from,
         e.lowest_passing_cap, e.author_rating, e.public_pass_rate, e.n_run_id,
-        t.generated_label, t.category, t.seed_env, t.parent, t.instruction_words,
+        t.generated_label, t.category, t.seed_env, t.parent, t.parent_dataset,
+        t.instruction_words,
         coalesce(e.provenance, t.provenance) AS provenance,
         coalesce(r.runs, 0) AS runs, coalesce(r.valid, 0) AS valid, coalesce(r.passes, 0) AS passes,
         r.passes / nullif(r.valid, 0) AS pass_share, r.cost_usd, r.last,
@@ -312,6 +313,7 @@ _TASK_COLUMNS = (
     "category",
     "seed_env",
     "parent",
+    "parent_dataset",
     "instruction_words",
     "provenance",
 )

@@ -35,7 +35,7 @@ def measure(
     models: Sequence[str] = (),
     scope: Scope,
     workers: int = 3,
-    caps: Mapping[Key, Sequence[int]] | None = None,
+    depths_before: Mapping[Key, int] | None = None,
     models_file: Path | None = None,
     record: bool = True,
     limits: Limits | None = None,
@@ -51,7 +51,7 @@ def measure(
         scope: Free runs only, capped runs only, or both; or evaluation runs, or runs of merged
             tasks.
         workers: Trials at a time.
-        caps: Caps of tasks that are not measured at all of the corpus' caps.
+        depths_before: Of merged tasks, D before merging (``merged_from``).
         models_file: Registry to lay over the bundled one.
         record: Whether to record terminals.
         limits: When to start no more runs.
@@ -74,7 +74,7 @@ def measure(
             specs,
             scope=scope,
             workers=workers,
-            caps=caps,
+            depths_before=depths_before,
             base_urls=base_urls,
             limits=limits,
             record=record,
@@ -160,7 +160,7 @@ def plan(
     models: Sequence[str] = (),
     scope: Scope,
     workers: int = 3,
-    caps: Mapping[Key, Sequence[int]] | None = None,
+    depths_before: Mapping[Key, int] | None = None,
     models_file: Path | None = None,
     limits: Limits | None = None,
 ) -> Plan:
@@ -179,7 +179,13 @@ def plan(
         )
         specs = _specs(corpus_dir, models, models_file, scope)
         schedule = Schedule(
-            corpus, tasks, specs, scope=scope, workers=workers, caps=caps, limits=limits
+            corpus,
+            tasks,
+            specs,
+            scope=scope,
+            workers=workers,
+            depths_before=depths_before,
+            limits=limits,
         )
         schedule.read_history()
     without_free = _without_free(schedule)

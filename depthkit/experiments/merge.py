@@ -22,7 +22,7 @@ from depthkit.errors import DepthkitError
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.check_scripts import LIBRARY, check_script
 from depthkit.tasks.review import syntax_fault
-from depthkit.tasks.text import read_text
+from depthkit.tasks.text import encoding_of, read_text
 from depthkit.trials import engine
 from depthkit.trials.checks import CheckOutcome
 from depthkit.trials.play import offline_container, play_solution, run_check_script
@@ -85,7 +85,7 @@ def merge_task(path: Path, out: Path) -> Merged:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".merging-", dir=out) as folder:
         draft = Path(folder) / target.name
-        _write(task, draft, ())
+        write_merged(task, draft, ())
         try:
             engine.clean()
             outcomes = asyncio.run(_final_checks(task, load_task(draft)))
@@ -94,7 +94,7 @@ def merge_task(path: Path, out: Path) -> Merged:
         _judge(task, outcomes, found)
         if not found.faults:
             shutil.rmtree(draft)
-            _write(task, draft, found.dropped)
+            write_merged(task, draft, found.dropped)
             _quality(draft, found)
         if not found.faults:
             found.path = str(target)
@@ -113,8 +113,8 @@ def _require_mergeable(task: LoadedTask) -> None:
             raise DepthkitError(f"{task.path}: segment {segment.name} has no solution/solve.sh.")
         if check_script(task, index) is None:
             raise DepthkitError(
-                f"{task.path}: the checks of segment {segment.name} are not written with the check "
-                "library (tests/check.sh), so they cannot be told apart."
+                f"{task.path}: segment {segment.name} has no tests/check.sh for the check library; "
+                "the checks within a test.sh cannot be told apart (docs/checks.md)."
             )
         first = read_text(script, str(script), latin_1=True).split("\n", 1)[0]
         if first.startswith("#!") and not first.rstrip().endswith(("bash", "sh", "bash -e")):
@@ -157,7 +157,12 @@ def _quality(draft: Path, found: Merged) -> None:
 # --- the merged task's files ---
 
 
-def _write(task: LoadedTask, target: Path, dropped: Sequence[Dropped]) -> None:
+def write_merged(task: LoadedTask, target: Path, dropped: Sequence[Dropped]) -> None:
+    """Write the files of a merged task, without these checks.
+
+    Raises:
+        DepthkitError: Its parts do not go together.
+    """
     target.mkdir(parents=True)
     shutil.copytree(task.path / "environment", target / "environment", symlinks=True)
     (target / "solution").mkdir()
@@ -165,8 +170,8 @@ def _write(task: LoadedTask, target: Path, dropped: Sequence[Dropped]) -> None:
     (target / "task.toml").write_text(_toml_text(task), encoding="utf-8")
     (target / "instruction.md").write_text(_instruction(task), encoding="utf-8")
     solve = target / "solution" / "solve.sh"
-    solve.write_text(_solution(task, target / "solution"), encoding="utf-8")
-    if fault := syntax_fault(solve.read_text(encoding="utf-8")):
+    solve.write_bytes(_solution(task, target / "solution"))
+    if fault := syntax_fault(read_text(solve, str(solve), latin_1=True)):
         raise DepthkitError(f"{task.path}: merged, its solution does not parse: {fault[1]}")
     shutil.copy(LIBRARY, target / "tests" / "checks.sh")
     lines = ["#!/bin/bash", 'cd "$(dirname "$0")" || exit', "status=0"]
@@ -191,9 +196,9 @@ def _instruction(task: LoadedTask) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _solution(task: LoadedTask, folder: Path) -> str:
+def _solution(task: LoadedTask, folder: Path) -> bytes:
     """One script: each segment's in a subshell, so that none changes how the next one runs."""
-    parts = ["#!/bin/bash"]
+    parts = [b"#!/bin/bash"]
     for index, script in enumerate(task.solutions):
         assert script is not None
         for helper in task.helper_files[index]:
@@ -206,8 +211,8 @@ def _solution(task: LoadedTask, folder: Path) -> str:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, copy)
         text = read_text(script, str(script), latin_1=True).replace("\r\n", "\n")
-        parts.append(f"(\n{text.rstrip()}\n)")
-    return "\n".join(parts) + "\n"
+        parts.append(f"(\n{text.rstrip()}\n)".encode(encoding_of(script)))
+    return b"\n".join(parts) + b"\n"
 
 
 def _toml_text(task: LoadedTask) -> str:
@@ -225,7 +230,11 @@ def _toml_text(task: LoadedTask) -> str:
         "public_pass_rate_source",
     ):
         own.pop(name, None)
-    own |= {"parent": task.record.task_id, "merged_segments": task.record.k}
+    own |= {
+        "parent": task.record.task_id,
+        "parent_dataset": task.record.dataset,
+        "merged_segments": task.record.k,
+    }
     raw["metadata"] = {**raw.get("metadata", {}), "depthkit": own}
     limits = [
         step.get("verifier", {}).get("timeout_sec", task.verifier_timeout_sec) for step in steps
@@ -261,33 +270,40 @@ def _value(value: Any) -> str:
 # --- measuring it ---
 
 
-def merged_caps(corpus: Corpus, tasks: Sequence[LoadedTask]) -> dict[tuple[str, str], list[int]]:
-    """Caps of merged tasks: those up to the D that the first model has on the task before.
+def depths_before(corpus: Corpus, tasks: Sequence[LoadedTask]) -> dict[tuple[str, str], int]:
+    """D that the first model has on the task that each merged one was made from.
 
-    Where that is above the largest cap, all caps are tried, from the largest.
+    No cap above it is tried; where it is above the largest cap (99), all are, from the largest.
 
     Raises:
-        DepthkitError: A task is not merged, or D of its parent is not known in this corpus.
+        DepthkitError: A task is not merged, or its parent is not told apart or its D not known in
+            this corpus.
     """
     if not corpus.models:
         raise DepthkitError(f"{corpus.path}: names no model; measure the tasks before merging.")
     first = corpus.models[0]
     table = corpus.estimates()
-    before = {
-        task_id: by_model.get(first)
-        for task_id, by_model in zip(table["task_id"], table["D_by_model"], strict=True)
+    keys = zip(table["dataset"], table["task_id"], strict=True)
+    known = {
+        key: by_model.get(first) for key, by_model in zip(keys, table["D_by_model"], strict=True)
     }
-    caps = {}
+    found = {}
     for task in tasks:
-        parent = task.record.parent
-        if task.merged_segments < 2 or parent is None:
+        record = task.record
+        if task.merged_segments < 2 or record.parent is None:
             raise DepthkitError(f"{task.path}: is no merged task; depthkit merge makes them.")
-        original = before.get(parent)
-        if original is None:
+        parents = [key for key in known if record.made_from(*key)]
+        if len(parents) > 1:
             raise DepthkitError(
-                f"{task.path}: D of {parent} with {first} is not known in {corpus.path}; measure "
+                f"{task.path}: {record.parent} is a task of {', '.join(d for d, _ in parents)} in "
+                f"{corpus.path}; say which in task.toml, [metadata.depthkit] parent_dataset."
+            )
+        depth = known[parents[0]] if parents else None
+        if depth is None:
+            name = "/".join(filter(None, (record.parent_dataset, record.parent)))
+            raise DepthkitError(
+                f"{task.path}: D of {name} with {first} is not known in {corpus.path}; measure "
                 "that task first (depthkit ladder --with-free)."
             )
-        key = (task.record.dataset, task.record.task_id)
-        caps[key] = [cap for cap in corpus.caps if cap <= original]
-    return caps
+        found[record.dataset, record.task_id] = depth
+    return found

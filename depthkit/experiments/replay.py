@@ -139,11 +139,15 @@ def _require_replayable(task: LoadedTask) -> None:
             raise DepthkitError(f"{task.path}: segment {segment.name} has no solution/solve.sh.")
         if check_script(task, index) is None:
             raise DepthkitError(
-                f"{task.path}: the checks of segment {segment.name} are not written with the check "
-                "library (tests/check.sh); a crash of other scripts cannot be told from a failure."
+                f"{task.path}: segment {segment.name} has no tests/check.sh for the check library; "
+                "a test.sh that crashes cannot be told from one that reports a failure "
+                "(docs/checks.md)."
             )
     if task.compose:
-        raise DepthkitError(f"{task.path}: environments with a compose file are not replayed.")
+        raise DepthkitError(
+            f"{task.path}: environments of several containers (docker-compose.yaml) are not "
+            "replayed (docs/checks.md)."
+        )
 
 
 def _known(task: LoadedTask, corpus: Corpus, retry: bool) -> Replayed:

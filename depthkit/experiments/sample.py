@@ -61,14 +61,13 @@ class Sample:
     def table_4(self) -> dict[str, Any]:
         """The data set's row of Table 4."""
         counts = Counter(each.group for each in self.sampled)
-        evidence = [each.text for each in self.plan.rules.evidence]
         return {
             "dataset": self.plan.rules.dataset,
             "groups": {
                 group: {"candidates": size, "sampled": counts[group]}
                 for group, size in self.plan.groups.items()
             },
-            "evidence": evidence or ["none released"],
+            "evidence": self.plan.rules.evidence_words(),
             "sampled": len(self.sampled),
         }
 

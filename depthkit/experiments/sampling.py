@@ -96,6 +96,18 @@ class Rules(_Strict):
     label: str | None = None
     label_source: Literal["author", "generated"] | None = None
 
+    def evidence_words(self) -> list[str]:
+        """What shows that some model has passed a task, in words (Table 4)."""
+        said = [
+            f"{', '.join(f'{key} {value}' for key, value in each.where.items())}: {each.text}"
+            if each.where
+            else each.text
+            for each in self.evidence
+        ]
+        if not said:
+            return ["none released"]
+        return said + ["others: none released"] * all(each.where for each in self.evidence)
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -149,6 +161,13 @@ def read_rules(name: str | Path) -> Rules:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DepthkitError(f"{path}: {where}: {first['msg']}.") from error
+
+
+def evidence_of(dataset: str) -> str | None:
+    """Evidence that the paper's own rules ask for, in words; ``None`` for other data sets."""
+    if dataset.lower() not in {path.stem for path in RULES.glob("*.yaml")}:
+        return None
+    return "; ".join(read_rules(dataset).evidence_words())
 
 
 def plan_sample(rows: Sequence[Row], rules: Rules) -> Plan:

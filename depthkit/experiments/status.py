@@ -116,6 +116,9 @@ def status(corpus: Corpus) -> Status:
     for run in records:
         if run.purpose in ("free", "ladder"):
             histories.setdefault((run.dataset, run.task_id), []).append(run)
+    # What was merged is measured downward from its parent's D, not by this protocol.
+    merged = {(run.dataset, run.task_id) for run in records if run.purpose == "merged"}
+    histories = {key: runs for key, runs in histories.items() if runs or key not in merged}
     if histories and not corpus.models:
         raise DepthkitError(
             f"{corpus.path}/corpus.toml: models is empty, so there is nothing to say about what is "

@@ -45,6 +45,7 @@ class TaskMetadata(BaseModel):
     sampling_group: str | None = None
     seed_env: str | None = None
     parent: str | None = None
+    parent_dataset: str | None = None
     public_pass_rate: float | None = Field(default=None, ge=0, le=1)
     public_pass_rate_source: str | None = None
     names_stated: list[int] | None = None

@@ -18,7 +18,7 @@ from depthkit.tasks.load import LoadedTask
 type Part = Literal["dockerfile", "instruction", "solution", "verifier", "compose"]
 
 BUILD_BYTES = 1 << 30
-"""Largest image beyond its base."""
+"""Largest image that a build may give."""
 BUILD_SECONDS = 600.0
 """Longest build."""
 

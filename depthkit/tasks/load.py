@@ -268,6 +268,7 @@ def _record(
         sampling_group=metadata.sampling_group,
         seed_env=metadata.seed_env,
         parent=metadata.parent,
+        parent_dataset=metadata.parent_dataset,
         public_pass_rate=metadata.public_pass_rate,
         public_pass_rate_source=metadata.public_pass_rate_source,
         digest=directory_digest(root),

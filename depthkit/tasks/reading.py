@@ -21,6 +21,8 @@ READERS = {"field": 2, "column": 2, "cell": 4, "rows": 2}
 
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/etc/", "/run/")
 PATH = re.compile(r"(?<![\w.:/~$}])/(?:[\w.+@%~-]+/)*[\w.+@%~-]+/?")
+_CONSTANT = re.compile(r"\$\(\(([\d\s+*/%()-]+)\)\)")
+"""Arithmetic over numbers that are written in."""
 _URL = re.compile(r"\b\w+://[^/\s:]+(?::(\d+))?((?:/[\w.+@%~-]+)*)/?")
 
 
@@ -81,11 +83,25 @@ class CheckScript:
         value = word.value
         for name in word.variables:
             ways = self._set.get(name, [])
-            known = self.resolve(ways[0], depth + 1) if len(ways) == 1 else None
-            if known is None:
+            known = {self.resolve(way, depth + 1) for way in ways}
+            only = known.pop() if len(known) == 1 else None
+            default = re.search(rf"\$\{{{name}:?[-=]([^}}$]*)\}}", value)
+            if default and not ways:
+                value = value.replace(default[0], default[1])
+            elif only is None:
                 return None
-            value = value.replace(f"${{{name}}}", known).replace(f"${name}", known)
+            else:
+                value = value.replace(f"${{{name}}}", only).replace(f"${name}", only)
+        value = _CONSTANT.sub(lambda found: found[1].strip(), value)
         return None if "$" in value else value
+
+    def source(self, word: Word, depth: int = 0) -> str:
+        """A word as it is written, or where it is one variable that is set once, what that is."""
+        ways = self._set.get(word.variables[0], []) if len(word.variables) == 1 else []
+        alone = word.raw.strip('"') in (f"${v}" for v in word.variables)
+        if alone and len(ways) == 1 and depth < 5:
+            return self.source(ways[0], depth + 1)
+        return word.raw.strip('"')
 
     def _echoed(self, word: Word) -> str | None:
         """A literal that is wrapped into a command which only prints it."""

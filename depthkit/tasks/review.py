@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ from depthkit.tasks.review_checks import review_checks
 from depthkit.tasks.text import read_text
 from depthkit.tasks.words import read_script
 
+_DEFINED = re.compile(r"\s*(?:function\s+)?(\w+)\s*\(\)")
 _LONG = 80
 """Characters of an instruction from which the same text in the container is no accident."""
 
@@ -181,6 +183,10 @@ def _checks(task: LoadedTask, index: int, instruction: str, found: Review) -> Ch
     fault = syntax_fault(text)
     if fault:
         found.findings.append(Finding(file, fault[0], "no-check", f"does not parse: {fault[1]}"))
+    for number, line in enumerate(text.split("\n"), 1):
+        if (defined := _DEFINED.match(line)) and defined[1] in {*CHECKS, *READERS, "report"}:
+            told = f"defines {defined[1]}, which is a function of the library"
+            found.findings.append(Finding(file, number, "library", told))
     names = names_file(task, index)
     declared = read_names(names, names.relative_to(task.path).as_posix())
     script = CheckScript(

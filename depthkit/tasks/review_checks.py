@@ -6,11 +6,11 @@ import re
 
 from depthkit.tasks.findings import Finding
 from depthkit.tasks.reading import CHECKS, PATH, READERS, CheckScript, names_used, run_by, tail_of
-from depthkit.tasks.words import Command
+from depthkit.tasks.words import CASE, Command
 
 _WITH_PATTERN = ("expect_out", "expect_no_out", "expect_fail")
 _WITH_COMMAND = ("expect_ok", *_WITH_PATTERN)
-_TESTS = ("[[", "[", "test")
+_TESTS = ("[[", "[", "test", "((", CASE)
 _FILE_TOOLS = frozenset(
     {"cat", "head", "tail", "grep", "egrep", "fgrep", "zgrep", "zcat", "sed", "awk", "cut", "jq"}
     | {"strings", "sort", "uniq", "diff", "cmp", "less", "more", "tr", "column", "find"}
@@ -19,13 +19,15 @@ _WRITERS = frozenset(
     {"tee", "cp", "mv", "touch", "mkdir", "install", "ln", "truncate", "dd", "rm", "rmdir"}
     | {"chmod", "chown"}
 )
-_IDLE = frozenset({"true", ":", "echo", "printf"})
+_IDLE = frozenset({"true", "false", ":", "echo", "printf"})
 _SOFTWARE_FILES = ("/proc/", "/sys/", "/usr/", "/var/log/")
 _MEASURED = re.compile(
     r"-?\d+(\.\d+)?%?|v?\d+(\.\d+){1,4}([-+~]\w+)*|[0-9a-f]{12,}|\d{4}-\d\d-\d\d.*|\d+ ?[KMG]i?B?",
     re.IGNORECASE,
 )
 _NUMBERS = re.compile(r"(?<![\w.\\])(?:\d+(?:\.\d+)+|\d{2,}|[0-9a-f]{12,})(?![\w.]*\})")
+_COMPARED = re.compile(r"(?:[=!]=|[<>]=?)\s*(\d{2,})\b|(?<![\w$.])(\d{2,})\s*(?:[=!]=|[<>]=?)")
+_HERE = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - an address in a script, not one to bind to
 _PRINTED_BY = re.compile(r"#\s*printed by\s+(\S+)", re.IGNORECASE)
 
 
@@ -52,7 +54,7 @@ def review_checks(checks: CheckScript) -> list[Finding]:
             _process(checks, command)
         elif command.name in READERS:
             _reader_arguments(checks, command)
-        elif command.name in _TESTS:
+        elif command.name in _TESTS or command.name.endswith("grep"):
             _compared(checks, command)
         _report_access(checks, command)
         _leftovers(checks, command)
@@ -63,12 +65,15 @@ def review_checks(checks: CheckScript) -> list[Finding]:
 def _can_fail(checks: CheckScript, command: Command) -> None:
     line = command.line
     if command.name == "pass":
-        if command.sure and command in checks.script.commands:
+        if (command.sure and command in checks.script.commands) or _idle_before(checks, command):
             checks.found(line, "cannot-fail", "passes whatever the state is")
+        elif command.arguments and not _may_fail(checks, command.arguments[0].value):
+            told = f"nothing fails {command.arguments[0].value} where it does not pass"
+            checks.found(line, "cannot-fail", told)
         return
     if command.name == "expect_eq" and len(command.arguments) > 2:
         _, actual, expected = command.arguments[:3]
-        if actual.raw == expected.raw and actual.raw:
+        if actual.raw and checks.source(actual) == checks.source(expected):
             checks.found(line, "cannot-fail", f"compares {actual.raw} with itself")
     if command.name not in _WITH_COMMAND:
         return
@@ -77,7 +82,7 @@ def _can_fail(checks: CheckScript, command: Command) -> None:
         checks.found(line, "arguments", f"{command.name} needs -- and a command")
         return
     run = list(run_by(checks, words, line))
-    if run and command.name in ("expect_ok", "expect_out") and all(c.name in _IDLE for c in run):
+    if run and all(_idle(checks, each) for each in run):
         checks.found(line, "cannot-fail", f"runs {run[0].name} only, which looks at nothing")
     if command.name == "expect_ok" and run and run[-1].after == "||" and run[-1].name in _IDLE:
         checks.found(line, "cannot-fail", f"|| {run[-1].name} makes the command succeed")
@@ -85,6 +90,34 @@ def _can_fail(checks: CheckScript, command: Command) -> None:
         pattern = checks.resolve(command.arguments[1])
         if pattern is not None and _matches_nothing(pattern):
             checks.found(line, "cannot-fail", f"the pattern {pattern!r} matches any line")
+
+
+def _idle(checks: CheckScript, command: Command) -> bool:
+    """Whether a command's outcome is written in: it prints or compares what is fixed."""
+    fixed = [checks.resolve(word) for word in command.arguments]
+    if None in fixed or command.redirections:
+        return False
+    if command.name in ("[", "test", "[["):
+        # Letters that ask for the state of a file, such as -e.
+        return not any(re.fullmatch(r"-[a-mo-yA-Z]", str(each)) for each in fixed)
+    return command.name in _IDLE
+
+
+def _idle_before(checks: CheckScript, command: Command) -> bool:
+    """Whether what decides on a pass, the command before it, is idle."""
+    among = [n for n, each in enumerate(checks.script.commands) if each is command]
+    before = checks.script.commands[among[0] - 1] if among and among[0] else None
+    if before is None or before.sure or command.after == "||":
+        before = before if before is not None and command.after == "&&" else None
+    return before is not None and before.name not in ("echo", "printf") and _idle(checks, before)
+
+
+def _may_fail(checks: CheckScript, name: str) -> bool:
+    """Whether a check of this name can fail somewhere in the script."""
+    others = CHECKS - {"pass"}
+    return any(
+        c.name in others and c.arguments and c.arguments[0].value == name for c in checks.all
+    )
 
 
 def _matches_nothing(pattern: str) -> bool:
@@ -120,14 +153,29 @@ def _expected(checks: CheckScript, command: Command) -> None:
                 checks.found(
                     command.line, "expected-written-in", f"the pattern has {number!r} written in"
                 )
+    if command.name in _WITH_COMMAND:
+        for each in run_by(checks, tail_of(command), command.line):
+            if each.name in _TESTS or each.name.endswith("grep"):
+                _compared(checks, each)
 
 
 def _compared(checks: CheckScript, command: Command) -> None:
-    """Values within a test of the script's own."""
-    for word in command.arguments:
-        value = word.value
-        measured = word.fixed and len(value) > 1 and _MEASURED.fullmatch(value)
-        if measured and value[0] != "-" and not checks.stated(value):
+    """Values within a test of the script's own, or a search that decides."""
+    values: list[str] = []
+    words = command.arguments
+    if command.name == "((" and words:
+        values = [a or b for a, b in _COMPARED.findall(words[0].value)]
+    elif command.name in _TESTS:
+        for before, word in zip((None, *words), words, strict=False):
+            if before is not None and before.value == "=~" and word.fixed:
+                values += _NUMBERS.findall(word.value)
+            elif word.fixed and len(word.value) > 1 and _MEASURED.fullmatch(word.value):
+                values.append(word.value)
+    elif command.after == "|" and any(re.match(r"-\w*q", word.value) for word in words):
+        patterns = [word for word in words if not word.value.startswith("-")][:1]
+        values = [n for word in patterns for n in _NUMBERS.findall(word.value)]
+    for value in values:
+        if value[0] != "-" and value not in _HERE and not checks.stated(value):
             checks.found(
                 command.line, "expected-written-in", f"compares with {value!r}, written in"
             )
@@ -215,10 +263,17 @@ def _leftovers(checks: CheckScript, command: Command) -> None:
     targets = [word for sign, word in command.redirections if sign[0] in ">&" and sign != ">&"]
     if command.name in _WRITERS:
         targets += [word for word in command.arguments if not word.value.startswith("-")]
-    for command_ in run_by(checks, tail_of(command), command.line):
-        if command_.name in _WRITERS:
-            targets += [w for w in command_.arguments if not w.value.startswith("-")]
-        targets += [w for sign, w in command_.redirections if sign[0] in ">&" and sign != ">&"]
+    for each in (command, *run_by(checks, tail_of(command), command.line)):
+        if each is not command:
+            if each.name in _WRITERS:
+                targets += [w for w in each.arguments if not w.value.startswith("-")]
+            targets += [w for sign, w in each.redirections if sign[0] in ">&" and sign != ">&"]
+        options = [word.value for word in each.arguments]
+        if each.name == "sed" and any(re.match(r"-[a-zA-Z]*i|--in-place", o) for o in options):
+            targets += each.arguments
+        if each.name in ("curl", "wget"):
+            pairs = zip(options, each.arguments[1:], strict=False)
+            targets += [word for option, word in pairs if option in ("-o", "-O", "--output")]
     for word in targets:
         path = checks.resolve(word)
         if path and path.startswith("/") and not path.startswith("/dev/"):

@@ -59,6 +59,15 @@ def read_text(path: Path, shown: str, *, latin_1: bool = False) -> str:
         ) from error
 
 
+def encoding_of(path: Path) -> str:
+    """How :func:`read_text` with ``latin_1`` read a file, to write what was made of it alike."""
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
 def walk(root: Path) -> Iterator[tuple[str, os.stat_result, Path]]:
     """Every entry below ``root`` as (relative name, its own status, path), sorted by name.
 

@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _OPENS = frozenset({"if", "while", "until", "for", "select", "case"})
+_ASKS = ("if", "while", "until")
 _CLOSES = frozenset({"fi", "done", "esac"})
 _GOES_ON = frozenset({"then", "do", "else", "elif", "!", "time", "in"})
+CASE = "case)"
+"""Stands before the patterns of a case, as the name of a command."""
 _META = " \t\n;&|()<>"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|&>>|&>|<<<|<<-|<<|<>|<&|>\||>>|>&|<\(|>\(|[;&|()<>]")
@@ -118,6 +121,11 @@ def _in_test(now: _Building) -> bool:
     return bool(now.words) and now.words[0].raw == "[[" and now.words[-1].raw != "]]"
 
 
+def _may_calculate(now: _Building) -> bool:
+    """Whether two opening parentheses are arithmetic here: a command's, or those of a loop."""
+    return not now.words or (len(now.words) == 1 and now.words[0].raw in (*_ASKS, "for"))
+
+
 class _Reader:
     def __init__(self, text: str, first_line: int) -> None:
         self.text = text
@@ -167,10 +175,12 @@ class _Reader:
                 stop = len(self.text) if stop < 0 else stop
                 self.comments[self._line(at)] = self.text[at:stop]
                 at = stop
-            elif self.text.startswith("((", at) and not now.words:
-                stop = self.text.find("))", at)
-                at = len(self.text) if stop < 0 else stop + 2
-                now.line, now.words = self._line(at - 1), [Word("((", "((", fixed=False)]
+            elif self.text.startswith("((", at) and _may_calculate(now):
+                stop, inner = self._arithmetic(at)
+                told = self.text[at + 2 : max(at + 2, stop - 2)]
+                named = tuple(_VARIABLE.findall(told))
+                now.words = [Word("((", "(("), Word(told, told, False, named, tuple(inner))]
+                now.line, at = self._line(at), stop
             elif not _in_test(now) and (operator := _OPERATOR.match(self.text, at)):
                 sign, at = operator[0], operator.end()
                 if sign in ("<(", ">("):
@@ -198,7 +208,9 @@ class _Reader:
                         end()
                         return commands, at
                     if cases and parens == 0:
-                        now, after = _Building(), ""  # a pattern of a case
+                        now.words.insert(0, Word(CASE, CASE))
+                        end()
+                        after = ""
                     else:
                         parens = max(0, parens - 1)
                     end()
@@ -236,7 +248,7 @@ class _Reader:
                         value, at = self._value(at - len(word.raw) + named.end(), at)
                         now.assignments.append((name, value))
                         continue
-                elif len(now.words) == 1 and now.words[0].raw in ("if", "while", "until"):
+                elif len(now.words) == 1 and now.words[0].raw in _ASKS:
                     now.words.pop()
                     now.line = self._line(at)
                     if word.raw in _GOES_ON:
@@ -346,6 +358,20 @@ class _Reader:
         raw = self.text[start:at]
         return Word(raw, "".join(value), fixed, tuple(variables), tuple(inner)), at
 
+    def _arithmetic(self, at: int) -> tuple[int, list[Command]]:
+        """From two opening parentheses: where they are closed, and the commands within."""
+        depth, place, commands = 0, at, []
+        while place < len(self.text):
+            if self.text.startswith("$(", place) and not self.text.startswith("$((", place):
+                place, inner = self._expansion(place)
+                commands += inner
+                continue
+            depth += {"(": 1, ")": -1}.get(self.text[place], 0)
+            place += 1
+            if depth == 0:
+                break
+        return place, commands
+
     def _escaped(self, at: int) -> str:
         after = self.text[at + 1 : at + 2]
         return after if after in '$`"\\\n' else "\\" + after
@@ -358,8 +384,7 @@ class _Reader:
             inside = self.text[at + 1 : stop - 1]
             return stop, list(read_script(inside, self._line(at)).commands)
         if self.text.startswith("$((", at):
-            stop = self.text.find("))", at)
-            return (len(self.text) if stop < 0 else stop + 2), []
+            return self._arithmetic(at + 1)
         if self.text.startswith("$(", at):
             before, self._pending = self._pending, []
             commands, stop = self.read(at + 2, closed_by=")")

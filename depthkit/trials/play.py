@@ -20,7 +20,7 @@ from harbor.models.trial.paths import TrialPaths
 from depthkit.errors import DepthkitError
 from depthkit.tasks import LoadedTask
 from depthkit.tasks.check_scripts import full_script
-from depthkit.tasks.text import printable
+from depthkit.tasks.text import encoding_of, printable
 from depthkit.trials import engine
 from depthkit.trials.checks import CheckOutcome, run_checks
 from depthkit.trials.environment import DockerEnvironment
@@ -109,7 +109,9 @@ async def play_solution(
     await environment.upload_dir(path.parent, SOLUTION)
     with tempfile.TemporaryDirectory() as folder:
         changed = Path(folder) / "solve.sh"
-        changed.write_bytes(path.read_bytes() if script is None else script.encode())
+        changed.write_bytes(
+            path.read_bytes() if script is None else script.encode(encoding_of(path))
+        )
         await environment.upload_file(changed, f"{SOLUTION}/solve.sh")
     await as_root(environment, f"mkdir -p /logs/agent && chmod 777 /logs /logs/agent {SOLUTION}")
     await as_root(environment, f"chmod 755 {SOLUTION}/solve.sh && rm -f {LOG}")

@@ -130,6 +130,7 @@ async def run_trial(
     base_url: str | None = None,
     segment_seconds: float = SEGMENT_SECONDS,
     record: bool = True,
+    depth_before: int | None = None,
 ) -> Run:
     """Run one trial and write its files to ``trials_dir/RUN_ID``.
 
@@ -142,6 +143,7 @@ async def run_trial(
         segment_seconds: Time limit of the agent in each segment; a task that was merged from
             several has the sum, since the paper states none for it (Appendix H).
         record: Whether to record the terminal.
+        depth_before: Of a merged task, D before merging; kept in the record.
 
     Returns:
         Run: The record; a trial that could not be carried out is a run without a verdict, not an
@@ -165,6 +167,7 @@ async def run_trial(
         _end_at_first_failure(trial)
     result = await trial.run()
     run = _record(task, planned, spec, trial, result)
+    run = run.model_copy(update={"depth_before": depth_before})
     _keep(trials_dir / run_id, run, task.path, result)
     return run
 

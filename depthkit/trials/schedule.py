@@ -23,7 +23,7 @@ from requests.exceptions import ConnectionError as EngineConnectionError
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
-from depthkit.protocol import Planned
+from depthkit.protocol import ABOVE, Planned
 from depthkit.tasks import LoadedTask
 from depthkit.trials import engine
 from depthkit.trials.budget import PURSE, Budget, Expectation, Purse, may_start
@@ -72,7 +72,7 @@ class Schedule:
         tasks: The tasks.
         models: The model set in order; the first makes the free runs.
         scope: ``free`` starts free runs only, ``ladder`` capped runs only, ``both`` either.
-        caps: Caps of tasks that are not measured at all of the corpus' caps.
+        depths_before: Of merged tasks, D before merging: no cap above it is tried.
         workers: Trials at a time.
         base_urls: Endpoint by model name, for models that have none of their own.
         limits: When to stop.
@@ -95,7 +95,7 @@ class Schedule:
         *,
         scope: Scope,
         workers: int,
-        caps: Mapping[Key, Sequence[int]] | None = None,
+        depths_before: Mapping[Key, int] | None = None,
         base_urls: dict[str, str] | None = None,
         limits: Limits | None = None,
         on_change: OnChange | None = None,
@@ -110,7 +110,7 @@ class Schedule:
         self.models = {spec.name: spec for spec in models}
         self.scope: Scope = scope
         self.workers = workers
-        self._caps = caps or {}
+        self._depths_before = depths_before or {}
         self.base_urls = base_urls or {}
         self.limits = limits or Limits()
         self.on_change = on_change
@@ -139,7 +139,7 @@ class Schedule:
 
     def caps_of(self, key: Key) -> Sequence[int]:
         """Caps at which a task is measured."""
-        return self._caps.get(key, self.corpus.caps)
+        return [c for c in self.corpus.caps if c <= self._depths_before.get(key, ABOVE)]
 
     def due(self) -> list[tuple[Key, Planned]]:
         """Runs that may start now, task by task in the order given."""
@@ -186,10 +186,9 @@ class Schedule:
     def _enter_tasks(self) -> None:
         """Append the records that the corpus does not have as they are now."""
         known = {(task.dataset, task.task_id): task for task in self.corpus.task_records()}
-        wanted = [task.record for task in self.tasks.values()]
-        self.corpus.append_tasks(
-            [task for task in wanted if known.get((task.dataset, task.task_id)) != task]
-        )
+        records = (task.record for task in self.tasks.values())
+        new = [each for each in records if known.get((each.dataset, each.task_id)) != each]
+        self.corpus.append_tasks(new)
 
     # --- doing it ---
 
@@ -305,6 +304,7 @@ class Schedule:
                 trials_dir=running_folder(self.corpus),
                 base_url=self.base_urls.get(model),
                 record=self.record,
+                depth_before=self._depths_before.get(started.key),
             ),
             context=context,
         )

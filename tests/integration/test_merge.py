@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from depthkit.artifacts.merging import merging_figure
 from depthkit.cli import app
 from depthkit.corpus import Corpus
+from depthkit.corpus.show import estimate_rows
 from depthkit.experiments.merge import merge_task
 from depthkit.model import Run
 from depthkit.tasks import load_task
@@ -76,6 +77,7 @@ def merged(parent: Path) -> Path:
 def test_a_merged_task_has_all_requirements_in_order(parent: Path, merged: Path) -> None:
     task, before = load_task(merged), load_task(parent)
     assert (task.record.k, task.record.parent, task.merged_segments) == (1, "ports", 3)
+    assert task.record.parent_dataset == "ours"
     places = [task.instructions[0].index(text.strip()) for text in before.instructions]
     assert places == sorted(places)
     # The work stays the same, but for the parentheses around each script.
@@ -126,7 +128,7 @@ def test_a_merged_task_is_measured_from_its_original_d_downward(
     arguments = ["ladder", "--merged", str(merged), "--corpus", str(corpus.path)]
     unknown = CliRunner().invoke(app, arguments)
     assert unknown.exit_code == 2
-    assert "D of ports with m is not known" in unknown.output
+    assert "D of ours/ports with m is not known" in unknown.output
     for cap, passed, turns in ((None, True, 4), (1, False, 1), (2, False, 2), (3, True, 3)):
         for attempt in (1, 2):
             corpus.append_run(run_before(cap, attempt, passed, turns))
@@ -147,7 +149,11 @@ def test_a_merged_task_is_measured_from_its_original_d_downward(
         (3, 1, True),
         (3, 2, True),
     ]
-    # Merged runs stay out of the estimates; Figure 5 follows from them.
+    assert {run.depth_before for run in runs} == {3}
+    # Merged runs stay out of the estimates and stand apart; Figure 5 follows from them.
+    (row,) = [row for row in estimate_rows(corpus) if row["task_id"] == "ports-merged"]
+    assert row["D"] is None
+    assert row["merged"] == {"D_before": 3, "first_cap": 3, "D": 3}
     after = corpus.estimates()
     assert after[after["task_id"] == "ports"]["D"].tolist() == estimates["D"].tolist() == [3]
     assert after[after["task_id"] == "ports-merged"]["D"].isna().all()

@@ -114,7 +114,7 @@ def test_a_state_in_which_something_runs_is_not_taken_from_a_snapshot(tmp_path: 
 
 def test_sabotaged_copies_are_found_and_crashes_do_not_count(tmp_path: Path) -> None:
     folder = tmp_path / "ours"
-    cannot_fail = write_stock(folder / "cannot-fail")
+    cannot_fail = write_stock(folder / "cannot-fail", segments=1)
     (cannot_fail / "steps/s1/tests/check.sh").write_text("if [ -d /srv ]; then pass there; fi\n")
     no_step = write_stock(folder / "no-step")
     solve = no_step / "steps/s2/solution/solve.sh"
@@ -125,7 +125,7 @@ def test_sabotaged_copies_are_found_and_crashes_do_not_count(tmp_path: Path) -> 
             "rows >/srv/list.tsv\n# key-step: begin\nls /srv >/dev/null\n# key-step: end\n",
         )
     )
-    crashing = write_stock(folder / "crashing")
+    crashing = write_stock(folder / "crashing", segments=1)
     check = crashing / "steps/s1/tests/check.sh"
     check.write_text(f"[ -f /srv/report.txt ] || exit 3\n{check.read_text()}")
     found = {

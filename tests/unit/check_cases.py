@@ -197,6 +197,9 @@ COMMANDS: list[tuple[bool, str]] = [
     (F, "expect_ok CHECK -- /nowhere/program"),
     (F, 'expect_ok CHECK -- "$scratch/unset variable"'),
     (F, "expect_ok CHECK -- stops_at_unset"),
+    # A function of the script sees the script's own variables and IFS, not those of the library.
+    (P, "expect_out CHECK '^1 2 3 4 5 6 7 8$' -- sees_its_own"),
+    (P, "expect_ok CHECK -- has_its_ifs"),
     (F, "expect_ok CHECK --"),
     (F, "expect_ok CHECK true"),
     (F, "expect_ok CHECK"),
@@ -239,6 +242,10 @@ COMMANDS: list[tuple[bool, str]] = [
     (F, "expect_out CHECK"),
     (F, "expect_out CHECK 'hello world' -- echo helloworld"),
     (F, "expect_out CHECK 'a\\*c' -- echo abc"),
+    # No such thing in extended regular expressions; it would match a d.
+    (F, "expect_out CHECK '\\d+' -- echo d1"),
+    (F, "expect_no_out CHECK 'error \\d' -- true"),
+    (P, "expect_out CHECK '\\\\d' -- printf '%s\\n' 'a\\d'"),
     (P, "expect_no_out CHECK error -- echo fine"),
     (P, "expect_no_out CHECK error -- true"),
     (P, "expect_no_out CHECK '^error$' -- echo 'no error'"),
@@ -262,6 +269,7 @@ COMMANDS: list[tuple[bool, str]] = [
     (F, "expect_fail CHECK 'not found' -- no_such_program"),
     (F, "expect_fail CHECK 'no command' -- no_such_program"),
     (F, "expect_fail CHECK '' -- false"),
+    (F, "expect_fail CHECK 'not found' -- '[['"),
     (F, "expect_fail CHECK denied"),
     (P, 'expect_file CHECK "$scratch/full"'),
     (P, 'expect_file CHECK "$scratch"'),
@@ -291,6 +299,7 @@ COMMANDS: list[tuple[bool, str]] = [
     (P, "expect_proc CHECK dk-script.py"),
     (P, "expect_proc CHECK dk-script.sh"),
     (P, "expect_proc CHECK dk-shebang"),
+    (P, "expect_proc CHECK dk-script.awk"),
     (P, "expect_proc CHECK http.server"),
     (P, "expect_proc CHECK dk-titled"),
     (P, "expect_proc CHECK dk-named"),
@@ -447,6 +456,36 @@ READERS: dict[str, list[tuple[str | None, str]]] = {
         ("web one\ndb", "column FILE name:1"),
         ("Off", "cell FILE name:1 db state:2"),
         ("5d", "cell FILE name:1 'web  one' age:3"),
+    ],
+    "NAME     STATE  AGE\nweb             5d\n         Off    12d\nk\u00f6ln            1d\n": [
+        ("5d\n12d\n1d", "column FILE age:3"),
+        ("\nOff\n", "column FILE state:2"),
+        ("web\n\nk\u00f6ln", "column FILE name:1"),
+        ("", "cell FILE name:1 web state:2"),
+    ],
+    "ITEM   COUNT  SIZE\nann        1     3\nb             200\n        20\n": [
+        ("1\n\n20", "column FILE count:2"),
+        ("3\n200\n", "column FILE size:3"),
+    ],
+    "-n: -e\n--: x\n*: star\nk: $(no) `no` \\\n": [
+        ("-e", "field FILE -n"),
+        ("x", "field FILE --"),
+        ("star", "field FILE '*'"),
+        ("$(no) `no` \\", "field FILE k"),
+    ],
+    "path\tsize\r\n/a b\t1\r\n/c*\t2\r\n": [
+        ("2", "cell FILE path:1 '/c*' size:2"),
+        (None, "cell FILE path:1 /c size:2"),
+        ("1", "cell FILE path:1 '/A   B' size:2"),
+    ],
+    "Gr\u00f6\u00dfe\tOrt\n1\tK\u00f6ln\n": [
+        ("1", "column FILE gr\u00f6\u00dfe:1"),
+        ("1", "cell FILE ort:2 K\u00f6ln gr\u00f6\u00dfe:1"),
+    ],
+    "name\tcity\n": [
+        ("0", "rows FILE name:1"),
+        ("", "column FILE city:2"),
+        (None, "cell FILE name:1 ann city:2"),
     ],
     "pid user\n1 root\n20 www\n": [
         ("root\nwww", "column FILE user:2"),

@@ -218,6 +218,9 @@ def test_figure_5_counts_tasks_by_depth_before_and_after_merging(tmp_path: Path)
         "lower_by_2": 1,
     }
     assert "1 merged tasks are left out" in " ".join(made.notes)
+    assert "1 merged task had D above 80 before and was measured from 80 down" in str(made.notes)
+    firsts = made.parts["tasks"].set_index("task_id")["first_cap"].to_dict()
+    assert firsts["above-merged"] == 80 and firsts["not-merged"] == 40
     assert made.show()
 
 

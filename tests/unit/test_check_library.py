@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -24,7 +25,7 @@ WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "as-bash-4.4": ("set -u\nBASH_COMPAT=4.4", {"LANG": "C"}),
     "in-c": ("set -u", {"LC_ALL": "C"}),
     "hostile": (
-        "set -euf -o pipefail\nshopt -s nocasematch extglob nullglob\nIFS=ab:",
+        "set -eufEC -o pipefail\ntrap 'exit 9' ERR\nshopt -s nocasematch extglob nullglob\nIFS=ab:",
         {"LANG": "C.UTF-8"},
     ),
 }
@@ -34,7 +35,12 @@ BEFORE = """\
 {options}
 report() {{ printf '%s\\0' "$*"; }}
 . {library}
-says_it() {{ echo "fn $*"; }}
+says_it() {{ echo fn "$@"; }}
+file=1 out=2 pid=3 name=4 status=5 kind=6 mark=7 size=8 ifs=$IFS
+sees_its_own() {{ printf '%s ' "$file" "$out" "$pid" "$name" "$status" "$kind" "$mark" "$size"; }}
+has_its_ifs() {{ [ "$IFS" = "$ifs" ]; }}
+head() {{ echo no; }}
+date() {{ echo no; }}
 stops_at_unset() {{ : "$no_such_variable"; true; }}
 answers() {{ # READER ARGUMENT…
     local answer
@@ -72,6 +78,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "a tool": '#!/bin/bash\n[ "$1" = "with spaces" ] && [ "$2" = \'$(no)\' ]\n',
         "dk-script.py": "import time\ntime.sleep(600)\n",
         "dk-script.sh": "sleep 600\ntrue\n",
+        "dk-script.awk": "{ print }\n",
         "dk-shebang": f"#!{sys.executable}\nimport time\ntime.sleep(600)\n",
         "dk-named.py": (
             "import time\nopen('/proc/self/comm', 'w').write('dk-named')\ntime.sleep(600)\n"
@@ -116,6 +123,7 @@ class _Processes:
         self.start(python, script, "dk-argument")
         self.start("bash", "-o", "pipefail", f"{folder}/dk-script.sh")
         self.start(f"{folder}/dk-shebang")
+        self.start("awk", "-F", ":", "-f", f"{folder}/dk-script.awk")
         self.start(python, "-m", "http.server", str(_free_port()), "--bind", "127.0.0.1")
         self.start("bash", "-c", "sleep 600; dk-inline")
         # One that rewrote its command line has one string; one that waits for its input.
@@ -223,6 +231,29 @@ def test_a_name_is_used_once_in_a_script(world: World) -> None:
         "FAIL one: the name is used twice in this script",
         "FAIL two: the name is used twice in this script",
     ]
+
+
+def test_a_name_that_the_library_needs_is_not_made_readonly(world: World) -> None:
+    """It would keep the script's value, and the check look at something else."""
+    script = before(world) + (
+        "readonly port=$open\nexpect_port a 127.0.0.1 $closed\nexpect_ok b -- true\n"
+        "answers field /etc/passwd x\n"
+    )
+    reason = "the script makes port readonly, which the library uses"
+    assert bash(script).split("\0")[:-1] == [f"FAIL a: {reason}", f"FAIL b: {reason}", "None"]
+
+
+def test_all_names_that_the_library_needs_are_known_to_it() -> None:
+    text, _, _ = LIBRARY.read_text().partition("# --- running a script ---")
+    listed = set(re.findall(r"_ck_locals=\(([^)]*)\)", text)[0].split())
+    quoted = r"\$\{[^}]*\}|\"[^\"]*\"|\$?'[^']*'|\([^)]*\)"
+    used = {
+        word.partition("=")[0]
+        for line in re.findall(r"^ *local (?:-A )?(.*)$", text, re.MULTILINE)
+        for word in re.sub(quoted, "", line).split()
+    }
+    used |= set(re.findall(r"\bfor (\w+) in", text))
+    assert {name for name in used if re.match("[a-z]", name)} <= listed
 
 
 def test_a_check_tells_why_it_fails(world: World) -> None:

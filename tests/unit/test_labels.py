@@ -148,6 +148,8 @@ def test_sampled_tasks_are_counted_by_their_group(tmp_path: Path):
     groups = table.parts["groups"].set_index("sampling_group")
     assert groups.loc["5", ["sampled", "solved"]].tolist() == [2, 1]
     assert "TW: 1 sampled tasks name no group." in table.notes
+    assert frame.loc["TB2", "evidence"] == "DeepSeek-V3.2 passes one of its 5 leaderboard runs"
+    assert "DeepSeek-V3.2 passes one of its 5 leaderboard runs" in table.show()
 
 
 def skewed() -> list[Graded]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from checked_task import STOCK
+from pathlib import Path
 
+import pytest
+from checked_task import STOCK, write_stock
+
+from depthkit.errors import DepthkitError
+from depthkit.experiments.merge import merge_task
+from depthkit.experiments.replay import replay_tasks
 from depthkit.experiments.replay_plan import Part, Plan, plan_replays, table_rows
 from depthkit.model import Change, Replay
 from depthkit.tasks.markers import read_marks
@@ -113,3 +119,18 @@ def test_the_table_counts_the_last_result_of_each_replay() -> None:
         {"change": "checks_before_work", "holds": 0, "results": 0, "share": None, "left_out": 1},
         {"change": "key_step_removed", "holds": 2, "results": 3, "share": 2 / 3, "left_out": 0},
     ]
+
+
+def test_a_verifier_that_cannot_tell_a_crash_from_a_failure_is_refused(tmp_path: Path) -> None:
+    """Before anything is written or an engine is asked for."""
+    task = write_stock(tmp_path / "ours" / "stock")
+    (task / "steps/s2/tests/check.sh").unlink()
+    with pytest.raises(DepthkitError, match=r"s2 has no tests/check\.sh .* cannot be told"):
+        replay_tasks([task], tmp_path / "corpus")
+    with pytest.raises(DepthkitError, match=r"s2 has no tests/check\.sh .* cannot be told apart"):
+        merge_task(task, tmp_path / "merged")
+    whole = write_stock(tmp_path / "ours" / "composed")
+    (whole / "environment/docker-compose.yaml").write_text("services: {main: {image: x}}\n")
+    with pytest.raises(DepthkitError, match="several containers"):
+        replay_tasks([whole], tmp_path / "corpus")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ours"]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from checked_task import STOCK, write_stock
+from checked_task import REAL_TASKS, STOCK, copy_real_task, write_stock
 from typer.testing import CliRunner
 
 from depthkit.cli import app
@@ -53,11 +53,21 @@ def test_a_review_counts_what_is_worth_knowing_before_a_run(stock: Path) -> None
 # A line put at the end of the first check script, and the rules that find it there.
 ADDED: list[tuple[str, str | None]] = [
     ("pass done", "cannot-fail"),
-    ("[[ -d /srv ]] && pass done", None),
+    ("[[ -d /srv ]] && pass done || fail done no", None),
+    ("[[ -d /srv ]] && pass done", "cannot-fail"),
+    ("if [[ -d /srv ]]; then pass done; else pass done; fi", "cannot-fail"),
+    ("if true; then pass done; else fail done no; fi", "cannot-fail"),
+    ("[ 1 = 1 ] && pass done || fail done no", "cannot-fail"),
     ("expect_ok a -- true", "cannot-fail"),
     ("expect_ok a -- bash -c 'test -s /srv/stock.db || true'", "cannot-fail"),
     ("expect_out a 'x*' -- stock 'select 1'", "cannot-fail"),
     ("expect_out a nut -- echo nut", "cannot-fail"),
+    ('x=$(stock x)\nexpect_out a nut -- echo "$x"', None),
+    ("expect_ok a -- test -n x", "cannot-fail"),
+    ("expect_ok a -- test -s /srv/stock.db", None),
+    ("expect_no_out a nut -- true", "cannot-fail"),
+    ("expect_fail a . -- false", "cannot-fail"),
+    ('x=$(stock x)\ny=$x\nexpect_eq a "$x" "$y"', "cannot-fail"),
     ('expect_eq a "$(stock x)" "$(stock x)"', "cannot-fail"),
     ('expect_eq a "$(stock x)" 17 int', "expected-written-in"),
     ('n=17\nexpect_eq a "$(stock x)" "$n" int', "expected-written-in"),
@@ -70,7 +80,22 @@ ADDED: list[tuple[str, str | None]] = [
     ('expect_eq a "$(stock x)" "$(wanted)"', None),
     ('for i in 1 2; do expect_eq "a$i" "$(stock "$i")" "$i"; done', None),
     ("expect_out a '17 rows' -- stock x", "expected-written-in"),
-    ('[[ "$(stock x)" == 17 ]] && pass a', "expected-written-in"),
+    ('expect_eq a "$(stock x)" "$((10 + 7))" int', "expected-written-in"),
+    ('n=17\nn=17\nexpect_eq a "$(stock x)" "$n" int', "expected-written-in"),
+    ('expect_eq a "$(stock x)" "${n:-17}" int', "expected-written-in"),
+    ('[[ "$(stock x)" == 17 ]] && pass a || fail a no', "expected-written-in"),
+    ('[[ "$(stock x)" =~ ^17$ ]] && pass a || fail a no', "expected-written-in"),
+    ("if (($(stock x) == 17)); then pass a; else fail a no; fi", "expected-written-in"),
+    ("if ((17 <= $(stock x))); then pass a; else fail a no; fi", "expected-written-in"),
+    ("if (($(stock x) == $(wanted))); then pass a; else fail a no; fi", None),
+    ("case $(stock x) in 17) pass a ;; *) fail a no ;; esac", "expected-written-in"),
+    ("case $(stock x) in void) pass a ;; *) fail a no ;; esac", None),
+    ("stock x | grep -qx 17 && pass a || fail a no", "expected-written-in"),
+    ("stock x | grep -q 127.0.0.1 && pass a || fail a no", None),
+    ('expect_ok a -- test "$(stock x)" = 17', "expected-written-in"),
+    ("expect_ok a -- bash -c '[ \"$(stock x)\" = 17 ]'", "expected-written-in"),
+    ('n=$(($(wc -l <"$report") + 1))', "report-not-through-reader"),
+    ('for ((i = 0; i < 3; i++)); do expect_eq "a$i" "$(stock "$i")" "$(wanted)"; done', None),
     ('expect_ok a -- grep -q items "$report"', "report-not-through-reader"),
     ("expect_out a void -- cat /srv/report.txt", "report-not-through-reader"),
     ('x=$(cat "$report")', "report-not-through-reader"),
@@ -98,6 +123,9 @@ ADDED: list[tuple[str, str | None]] = [
     ("expect_ok a -- cp /srv/stock.db /srv/in/deliveries.csv", "leaves-something"),
     ("expect_ok a -- bash -c 'stock x >/srv/stock.db'", "leaves-something"),
     ("stock x >/dev/null 2>&1", None),
+    ("expect_ok a -- sed -i s/a/b/ /srv/stock.db", "leaves-something"),
+    ("expect_ok a -- curl -s -o /srv/stock.db http://localhost/", "leaves-something"),
+    ("expect_ok a -- curl -s -o /dev/null http://localhost/", None),
     ('t=$(mktemp)\nstock x >"$t"', None),
 ]
 
@@ -130,6 +158,11 @@ def test_every_rule_is_one_that_is_listed() -> None:
 def test_a_script_without_checks_is_found(stock: Path) -> None:
     (stock / CHECK).write_text("echo fine\n")
     assert (f"{CHECK}:1", "no-check") in findings(stock)
+
+
+def test_a_script_that_replaces_a_function_of_the_library_is_found(stock: Path) -> None:
+    (stock / CHECK).write_text("report() { :; }\n" + (stock / CHECK).read_text())
+    assert findings(stock) == [(f"{CHECK}:1", "library")]
 
 
 def test_an_altered_or_missing_library_is_found(stock: Path) -> None:
@@ -251,3 +284,36 @@ def test_the_command_tells_rule_file_and_line(stock: Path) -> None:
     missing = runner.invoke(app, ["check", "--static", str(stock.parent / "none")])
     assert missing.exit_code == 1
     assert "no such directory" in missing.output
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("real") / "ours"
+    for task in REAL_TASKS.iterdir():
+        copy_real_task(task.name, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["catalog", "depot", "parts"])
+def test_tasks_with_real_software_have_no_finding_and_their_sabotaged_copies_have(
+    real: Path, name: str
+) -> None:
+    task, check = real / name, real / name / "steps/s2/tests/check.sh"
+    assert findings(task) == []
+    good = check.read_text()
+    line = len(good.splitlines()) + 1
+    for added, rule in (
+        ("[[ -d /srv ]] && pass there", "cannot-fail"),
+        ('expect_eq counted "$(look x | wc -l)" 23 int', "expected-written-in"),
+    ):
+        check.write_text(f"{good}{added}\n")
+        assert findings(task) == [(f"steps/s2/tests/check.sh:{line}", rule)]
+    check.write_text(good)
+    solve = task / "steps/s1/solution/solve.sh"
+    first = solve.read_text()
+    solve.write_text(first + f"cat >/root/check.sh <<'END'\n{good}END\n")
+    assert {rule for _, rule in findings(task)} == {"check-in-container"}
+    marks = first.replace("# key-step: begin", "#").replace("# key-step: end", "#")
+    solve.write_text(marks)
+    assert findings(task) == [("steps/s1/solution/solve.sh:1", "key-step-missing")]
+    solve.write_text(first)

@@ -24,6 +24,7 @@ from depthkit.experiments.sample import add_to_corpus, draw_sample, read_table, 
 from depthkit.experiments.sampling import (
     RULES,
     Rules,
+    evidence_of,
     extension,
     interleaved,
     plan_sample,
@@ -309,7 +310,26 @@ def test_tables_4_and_5_come_out_of_a_sample(tmp_path: Path) -> None:
     assert add_to_corpus(found, corpus) == 0
     frame = tables.reweighting_table(corpus).frame
     assert list(frame["original"]) == [12]
-    assert list(tables.sampling_table(corpus).frame["dataset"]) == ["set"]
+    shown = tables.sampling_table(corpus).frame
+    assert list(shown["dataset"]) == ["set"]
+    assert shown["evidence"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [
+        ("TMax", ["Gemini-3-Flash passes at least 2 of 8 runs"]),
+        ("FACET", ["none released"]),
+        ("SETA", ["part evolve: Qwen3-30B passes at least 2 of 8", "; others: none released"]),
+        ("RST", ["Qwen3.5-27B passes a task of the lineage"]),
+        ("TW", ["DeepSeek-V4-Pro"]),
+    ],
+)
+def test_the_evidence_of_a_data_set_is_told_in_words(dataset: str, words: list[str]) -> None:
+    said = evidence_of(dataset)
+    assert said is not None
+    assert [word for word in words if word not in said] == []
+    assert evidence_of(f"{dataset}-other") is None
 
 
 def test_the_command_writes_what_it_decided(tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ from depthkit.tasks.words import read_script
         ("f() { a b; }\nf", [["a", "b"], ["f"]]),
         ("if a; then b; elif c; then d; else e; fi", [["a"], ["b"], ["c"], ["d"], ["e"]]),
         ("while ! a; do b; done <f", [["a"], ["b"]]),
-        ("case $x in p|q) a ;; *) b ;; esac\nc", [["case", "$x"], ["p"], ["a"], ["b"], ["c"]]),
+        (
+            "case $x in p|q) a ;; *) b ;; esac\nc",
+            [["case", "$x"], ["p"], ["case)", "q"], ["a"], ["case)", "*"], ["b"], ["c"]],
+        ),
         (
             "[[ a == (b|c) && $d > e ]] && f",
             [["[[", "a", "==", "(b|c)", "&&", "$d", ">", "e", "]]"], ["f"]],
@@ -32,7 +35,12 @@ from depthkit.tasks.words import read_script
         ("a 'unclosed\nb", [["a", "unclosed\nb"]]),
         ("", []),
         ("a\r\nb\r\n", [["a"], ["b"]]),
-        ("((a > b)) && c", [["(("], ["c"]]),
+        ("((a > b)) && c", [["((", "a > b"], ["c"]]),
+        ("if (($(a $(b)) > 2)); then c; fi", [["((", "$(a $(b)) > 2"], ["c"]]),
+        (
+            "for ((i = 0; i < (3); i++)); do a; done\nb",
+            [["((", "i = 0; i < (3); i++"], ["a"], ["b"]],
+        ),
     ],
 )
 def test_commands_and_words(script: str, commands: list[list[str]]) -> None:

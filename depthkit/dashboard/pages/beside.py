@@ -17,9 +17,9 @@ from depthkit.errors import DepthkitError
 def derived(context: Context, dataset: str, task_id: str) -> str:
     """Tasks that were merged or derived from this one, with their depth beside it."""
     found = context.snapshot.rows(
-        "SELECT * EXCLUDE (sought) FROM tasks WHERE parent = ? AND (dataset, task_id) <> (?, ?) "
-        "ORDER BY place LIMIT 200",
-        [task_id, dataset, task_id],
+        "SELECT * EXCLUDE (sought) FROM tasks WHERE parent = ? AND coalesce(parent_dataset, ?) = ? "
+        "AND (dataset, task_id) <> (?, ?) ORDER BY place LIMIT 200",
+        [task_id, dataset, dataset, dataset, task_id],
     )
     if not found:
         return ""

@@ -10,8 +10,13 @@ values() { # ATTRIBUTE SEARCH…
     done
 }
 group=cn=keepers,ou=groups,$base
+everybody() { grep '^uid: ' /srv/in/depot.ldif | cut -d ' ' -f 2; }
 listed() { grep '^member: ' /srv/in/depot.ldif | cut -d ' ' -f 2 | cut -d , -f 1; }
-expect_out renamed "^dn: ou=staff,$base" -- look -b "$base" '(ou=staff)' dn
-expect_no_out gone ou=people -- look -b "$base" '(objectClass=*)' dn member
-expect_eq members "$(values member -s base -b "$group")" "$(listed)" set
-expect_eq shown "uid=$(values uid -b "ou=staff,$base" "(memberOf=$group)" | paste -sd , | sed 's/,/,uid=/g')" "$(listed)" set
+names() { look -s base -b "$group" member | sed -n 's/^member: //p' | sort; }
+wanted() { listed | sort | sed "s/$/,ou=staff,$base/"; }
+shown() { values uid -b "ou=staff,$base" "(memberOf=$group)" | sed 's/^/uid=/'; }
+expect_eq moved "$(values uid -b "ou=staff,$base" '(uid=*)' | sed 's/^/uid=/')" "$(listed)" set
+expect_eq stayed "$(values uid -b "$base" '(uid=*)')" "$(everybody)" set
+expect_eq rest "$(values uid -b "ou=people,$base" '(uid=*)' | sed 's/^/uid=/')" "$(everybody | sed 's/^/uid=/' | grep -vxF "$(listed)")" set
+expect_eq members "$(names)" "$(wanted)"
+expect_eq shown "$(shown)" "$(listed)" set
