@@ -40,12 +40,16 @@ class Measuring:
         pid: Its number on ``host``.
         since: When it started.
         notice: What it waits for, if it does.
+        max_usd: Its ``--max-cost``, if there is one.
+        spent_usd: Dollars it has spent so far, as of the run that finished last.
     """
 
     pid: int
     host: str
     since: datetime
     notice: str = ""
+    max_usd: float | None = None
+    spent_usd: float = 0.0
 
 
 class Hold:
@@ -79,13 +83,15 @@ class Hold:
             self._file.truncate(0)
         self._file.close()
 
-    def say(self, notice: str) -> None:
-        """Leave word of what is waited for, for whoever looks from outside."""
+    def say(self, notice: str, max_usd: float | None = None, spent_usd: float = 0.0) -> None:
+        """Leave word of what is waited for and of the money, for whoever looks from outside."""
         who = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": self._since.isoformat(),
             "notice": notice,
+            "max_usd": max_usd,
+            "spent_usd": spent_usd,
         }
         with contextlib.suppress(OSError):  # a full disk is reported where it matters
             self._file.truncate(0)
@@ -108,7 +114,12 @@ def measuring(corpus: Corpus) -> Measuring | None:
     try:
         who = json.loads(text)
         return Measuring(
-            who["pid"], who["host"], datetime.fromisoformat(who["since"]), str(who["notice"])
+            who["pid"],
+            who["host"],
+            datetime.fromisoformat(who["since"]),
+            str(who["notice"]),
+            who.get("max_usd"),
+            who.get("spent_usd", 0.0),
         )
     except (ValueError, KeyError, TypeError):
         return Measuring(0, "", datetime.now(UTC))  # it is just starting

@@ -411,10 +411,14 @@ class Schedule:
     def _say(self, notice: str) -> None:
         if re.sub(r"\d+ s", "", notice) != re.sub(r"\d+ s", "", self._notice):
             self._notice = notice
-            self._hold.say(notice)
+            self._leave_word()
             if self.on_notice is not None:
                 self.on_notice(notice)
 
+    def _leave_word(self) -> None:
+        self._hold.say(self._notice, self.limits.max_cost, self.budget.spent)
+
     def _changed(self, run: Run | None) -> None:
+        self._leave_word()
         if self.on_change is not None:
             self.on_change(run)
