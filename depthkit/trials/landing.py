@@ -22,6 +22,7 @@ from pathlib import Path
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
+from depthkit.trials.budget import Budget
 from depthkit.trials.run import RUN_FILE
 
 RUNNING = ".running"
@@ -53,9 +54,15 @@ class Measuring:
 
 
 class Hold:
-    """The right to measure into a corpus, held by one process at a time (a context manager)."""
+    """The right to measure into a corpus, held by one process at a time (a context manager).
 
-    def __init__(self, corpus: Corpus) -> None:
+    Args:
+        corpus: The corpus.
+        budget: What may be spent meanwhile, for whoever looks from outside.
+    """
+
+    def __init__(self, corpus: Corpus, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget()
         self._path = corpus.path / _LOCK
         self._since = datetime.now(UTC)
 
@@ -83,15 +90,15 @@ class Hold:
             self._file.truncate(0)
         self._file.close()
 
-    def say(self, notice: str, max_usd: float | None = None, spent_usd: float = 0.0) -> None:
-        """Leave word of what is waited for and of the money, for whoever looks from outside."""
+    def say(self, notice: str) -> None:
+        """Leave word of what is waited for, and of the money, for whoever looks from outside."""
         who = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": self._since.isoformat(),
             "notice": notice,
-            "max_usd": max_usd,
-            "spent_usd": spent_usd,
+            "max_usd": self._budget.limit,
+            "spent_usd": self._budget.spent,
         }
         with contextlib.suppress(OSError):  # a full disk is reported where it matters
             self._file.truncate(0)
