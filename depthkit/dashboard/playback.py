@@ -125,7 +125,8 @@ def turn_starts(turns: Sequence[Timed], recording: Recording) -> list[float | No
     """Seconds into a recording at which each turn's commands begin.
 
     A step is stamped when its turn ends. The recording begins within the second that its header
-    names; where commands can be found in what the terminal echoed, they say where in it.
+    names; where commands can be found in what the terminal echoed, they say where in it. Without a
+    record of how long turns took, one begins where the one before ends, the first at 0.
     """
     stamp = recording.header.get("timestamp")
     if stamp is None:
@@ -139,6 +140,8 @@ def turn_starts(turns: Sequence[Timed], recording: Recording) -> list[float | No
                 start = turn.end.timestamp() - turn.seconds - stamp
             elif before is not None:
                 start = before.timestamp() - stamp
+            elif not starts:
+                start = 0.0
         starts.append(start)
         before = turn.end
     shift = _shift(turns, starts, recording)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from serving import DESK, Watched, dashboard, overflow, wait_until_read
+from serving import AXE, DESK, Watched, dashboard, overflow, serious, wait_until_read
 from toys import reply, write_toy
 
 from depthkit.corpus import Corpus
@@ -82,6 +82,7 @@ def test_the_list_of_runs_follows_a_ladder_and_its_budget(
         wait_until_read(address, "growing")
         page = browser.new_page(viewport=DESK)
         page.set_default_timeout(60_000)
+        page.add_init_script(AXE)
         watched = Watched(page, address)
         watched.open("/growing/runs")
         page.get_by_role("link", name="Follow live").click()
@@ -97,6 +98,7 @@ def test_the_list_of_runs_follows_a_ladder_and_its_budget(
             expect(block).to_contain_text("$0.00 of $2.00 spent", timeout=120_000)
             expect(block).to_contain_text("toy__billed__free__1")
             expect(rows).to_have_count(0)
+            assert serious(page) == []
             policy.gate.release()
             expect(rows).to_have_count(1, timeout=60_000)
             expect(block).not_to_contain_text("$0.00 of")

@@ -66,11 +66,14 @@ def _marked(text: str, names: list[tuple[Block, str]], segment: int) -> str:
     at = 0
     for block, name in names:
         before, inside = lines[at : block.first - 1], lines[block.first - 1 : block.last]
-        out.append(highlight("".join(f"{line}\n" for line in before)))
+        out.append(_highlighted(before))
         out.append(
             f'<span class="marked {block.kind}" id="{_anchor(segment, block)}">'
-            f'<span class="mark-name">{plain(name)}</span>{highlight(chr(10).join(inside))}</span>'
+            f'<span class="mark-name">{plain(name)}</span>{_highlighted(inside)}</span>'
         )
         at = block.last
-    out.append(highlight("\n".join(lines[at:])))
-    return "".join(out)
+    return "".join([*out, _highlighted(lines[at:])])
+
+
+def _highlighted(lines: list[str]) -> str:
+    return highlight("".join(f"{line}\n" for line in lines))
