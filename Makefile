@@ -37,8 +37,8 @@ smoke-model: setup  ## let a small real model, served here, drive a tiny task (b
 tools:  ## build the tool set for task images that lack tmux or bash
 	@env/engine.sh run -- env/tools/build.sh
 
-lab: setup  ## open the notebooks in JupyterLab
-	@$(bin)/jupyter lab notebooks
+lab: setup  ## open the notebooks in JupyterLab, the dashboard first
+	@$(bin)/jupyter lab notebooks --LabApp.default_url=/lab/tree/00_dashboard.ipynb
 
 lock: setup  ## write requirements.lock anew from pyproject.toml
 	@env/lock.sh
