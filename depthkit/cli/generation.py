@@ -123,3 +123,113 @@ def show_log(
         print_json(shown_json(log))
     else:
         typer.echo("\n".join(summary(log).lines()))
+
+
+@generate.command()
+def seeds(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Harbor task packages, or directories of them.", show_default=False),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--out", help="File that verdicts are appended to.", show_default="seeds.jsonl"
+        ),
+    ] = Path("seeds.jsonl"),
+    model: Annotated[
+        str,
+        typer.Option(help="The judge; without one the rules alone decide.", show_default=False),
+    ] = "",
+    models_file: ModelsFile = None,
+    least: Annotated[
+        int, typer.Option(min=1, max=5, help="Least of the four ratings that is kept.")
+    ] = 3,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also make a seed environment in this directory of each that is kept.",
+            show_default=False,
+        ),
+    ] = None,
+    max_cost: MaxCost = None,
+    reserve: Reserve = None,
+    stop_file: StopFile = None,
+    max_hours: MaxHours = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Find seed environments among released task packages.
+
+    First by rules, then by a judge that rates four things and says why; of each kind of system at
+    most one is kept. Every verdict is kept in FILE, so that the same command goes on where it was
+    stopped. Exit status 3 if a limit ended it early, 1 if some could not be judged.
+
+    Example: depthkit generate seeds tasks/tw -o seeds.jsonl --model glm-5.3-flash --max-cost 2
+    """
+    from depthkit.generation.screening import screen, write_seeds
+    from depthkit.trials.limits import Limits
+
+    found = screen(
+        folders,
+        out,
+        model=model or None,
+        models_file=models_file,
+        limits=Limits(max_cost, reserve, stop_file, max_hours),
+        least=least,
+    )
+    written = write_seeds(found.choices, write) if write is not None else []
+    if as_json:
+        print_json(choice.row() for choice in found.choices)
+    else:
+        words = {True: "kept", False: "left", None: "open"}
+        for choice in found.choices:
+            kind = f" ({choice.verdict.kind})" if choice.verdict.kind else ""
+            typer.echo(f"{words[choice.kept]}  {choice.verdict.path}{kind}: {choice.reason}")
+        kept = sum(bool(choice.kept) for choice in found.choices)
+        typer.echo(f"{kept} of {len(found.choices)} kept; all verdicts are in {out}")
+    for path in written:
+        typer.echo(f"wrote {path}", err=True)
+    if found.stopped is not None:
+        typer.echo(f"{found.stopped}; the same command goes on from here.", err=True)
+        raise typer.Exit(3)
+    if model and any(choice.kept is None for choice in found.choices):
+        raise typer.Exit(1)
+
+
+@generate.command("replay-tasks")
+def replay_shipped_tasks(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A directory of tasks.", show_default="the tasks that come with the package"
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, envvar="DEPTH_WORKERS", help="Containers at a time.")
+    ] = 2,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check and replay all tasks that ship, and write replays.json beside them.
+
+    With the digests of tasks, checks and library. A task that is as it was is not replayed again.
+    Exit status 1 if anything is wrong with a task, or a share of Table 8 is below the paper's.
+    """
+    from rich.console import Console
+
+    from depthkit.generation.shipped import replay_shipped, shipped_folder, short_of
+
+    result = replay_shipped(
+        folder or shipped_folder(), workers=workers, console=Console(stderr=True)
+    )
+    wrong = short_of(result)
+    if as_json:
+        print_json(result)
+    else:
+        for row in result["table8"]:
+            share = "" if row["share"] is None else f" ({row['share']:.1%})"
+            change = row["change"].replace("_", " ")
+            typer.echo(f"{change}: {row['holds']} / {row['results']}{share}")
+    for fault in wrong:
+        typer.secho(fault, fg=typer.colors.RED, err=True)
+    if wrong:
+        raise typer.Exit(1)

@@ -7,7 +7,7 @@ author never sees them.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class Verdict:
     Attributes:
         faults: Why the task is not accepted; empty where it is.
         replays: All replays of Table 8; none where the task failed before.
-        segments: Sizes of each segment (Table 9), with what it asks for and its key step.
+        segments: The record of each segment, its number of checks, what it asks for, its key step.
     """
 
     strict: bool
@@ -78,9 +78,10 @@ def accept(draft: Draft, *, strict: bool, workers: int = 2) -> Verdict:
         found.faults += [f for f in draft.format_faults(number) if f not in found.faults]
     plan = draft.plan
     task = draft.load(draft.k)
-    for number, counts in enumerate(review(task.path).segments):
-        told = plan and {"asks": plan.segments[number], "key_step": plan.key_steps[number]}
-        found.segments.append(asdict(counts) | (told or {}))
+    for index, counts in enumerate(review(task.path).segments):
+        told = plan and {"asks": plan.segments[index], "key_step": plan.key_steps[index]}
+        record = task.record.segments[index].model_dump(mode="json")
+        found.segments.append({**record, "checks": counts.checks, **(told or {})})
     if found.faults:
         return found
     [checked] = check_tasks([task.path], workers=workers, strict=strict)

@@ -17,6 +17,7 @@ from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
 from depthkit.generation.log import GenerationLog
 from depthkit.generation.session import Rules, Session
+from depthkit.model import Provenance
 from depthkit.trials import engine
 from depthkit.trials.limits import Limits, Watch
 from depthkit.trials.models import ModelSpec, select_models
@@ -70,6 +71,7 @@ def generate_task(
     limits: Limits | None = None,
     workers: int = 2,
     most_turns: int | None = None,
+    provenance: Provenance = "measured",
 ) -> Generated:
     """Let an author write a task, or go on where it was stopped.
 
@@ -86,6 +88,7 @@ def generate_task(
         limits: When to stop.
         workers: Containers at a time in acceptance.
         most_turns: Replies of a model for one segment.
+        provenance: What the log says of it: ``scripted`` where a policy answers for the model.
 
     Raises:
         DepthkitError: The seed, the model or the draft cannot be used, another process works on
@@ -109,6 +112,7 @@ def generate_task(
             task=out.name,
             seed=draft.seed.name,
             author=spec.name if spec else "stdio",
+            provenance=provenance,
         )
         rules = Rules(
             strict=strict,
