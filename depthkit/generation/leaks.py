@@ -21,11 +21,8 @@ from depthkit.tasks.reading import CHECKS, READERS
 from depthkit.tasks.text import read_text
 from depthkit.tasks.words import read_script
 
-COMMENT_WORDS = 5
-"""So many words of a comment in a row are no accident."""
-
-LINE_WORDS = 3
-"""A line of a script of fewer words is looked at word by word only."""
+RUN_WORDS = {"command": 4, "comment": 5}
+"""So many words in a row of a script's line are no accident."""
 
 _WORD = re.compile(r"[A-Za-z0-9_./:@%+=~-]+")
 _EVERYWHERE = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "/bin/bash", "utf-8"})  # noqa: S104
@@ -82,19 +79,27 @@ class _Stated:
         )
 
     def made_of(self, text: str) -> bool:
-        """Whether all its parts are of names, but for ordinary words."""
-        parts = [part for part in re.split(r"[^\w-]+", text.casefold()) if part]
-        return bool(parts) and all(part in self._parts or part.isalpha() for part in parts)
+        """Whether all its parts are of names, but for the scheme of a URL."""
+        folded = text.casefold()
+        parts = [part for part in re.split(r"[^\w-]+", folded.rpartition("://")[2]) if part]
+        if folded.startswith("/"):
+            above = folded.rstrip("/")
+            while above := above.rpartition("/")[0]:
+                if above in self._names:
+                    break
+            else:
+                return False
+        return bool(parts) and all(part in self._parts for part in parts)
 
 
 def leaks(task: LoadedTask) -> list[Leak]:
     """What the instructions of a task give away of its solutions and checks, in order.
 
     Formats that the pipeline wrote from declared reports are not looked at. What is looked for, in
-    the solution and the checks of every segment: command lines, options, words with something else
-    than letters in them, numbers of three digits and more, and sentences of comments. A text does
-    not count that is a name stated in any segment (``names.toml``), a path, field or column of a
-    declared report, within one, or put together from them.
+    the solution and the checks of every segment: several words in a row, commands with their first
+    argument, options, words with something else than letters in them, numbers of three digits and
+    more. A text does not count that is a name stated in any segment (``names.toml``), a path, field
+    or column of a declared report, within one, or put together from them.
 
     Raises:
         DepthkitError: ``names.toml`` or ``reports.toml`` of a segment cannot be used.
@@ -104,10 +109,11 @@ def leaks(task: LoadedTask) -> list[Leak]:
     texts = [_Text(without_formats(_instruction(task, index))) for index in range(task.record.k)]
     for index in range(task.record.k):
         for file, script in _scripts(task, index):
-            for line, text in _giving_away(script, stated):
-                for number, instruction in enumerate(texts, 1):
-                    if instruction.holds(text):
-                        found.setdefault((number, text.casefold()), Leak(number, text, file, line))
+            words = list(_giving_away(script, stated))
+            for number, instruction in enumerate(texts, 1):
+                held = [(line, text) for line, text in words if instruction.holds(text)]
+                for line, text in (*held, *_runs(script, instruction, stated)):
+                    found.setdefault((number, text.casefold()), Leak(number, text, file, line))
     kept = sorted(found.values())
     # Of a line and its words the line is told.
     return [
@@ -122,13 +128,19 @@ def leaks(task: LoadedTask) -> list[Leak]:
     ]
 
 
+def _plain(text: str) -> str:
+    """A text without quotes and brackets, a blank between words."""
+    text = re.sub(r"=[\"']", "=", text)
+    return " ".join(re.sub(r"[`\"'*;|&<>(){}\[\]\\]", " ", text).split())
+
+
 class _Text:
     def __init__(self, text: str) -> None:
-        self._text = " ".join(re.sub(r"[`\"'*]", " ", text).casefold().split())
+        self._text = _plain(text).casefold()
 
     def holds(self, text: str) -> bool:
         """Whether a text stands in it, as words of its own."""
-        wanted = " ".join(re.sub(r"[`\"'*]", " ", text).casefold().split())
+        wanted = _plain(text).casefold()
         if not wanted:
             return False
         start = r"(?<![\w/.-])" if wanted[0].isalnum() or wanted[0] in "/-" else ""
@@ -170,15 +182,7 @@ def _giving_away(script: str, stated: _Stated) -> Iterable[tuple[int, str]]:
     """Texts of a script that an instruction must not have, with their lines."""
     comments = comment_lines(script)
     for number, line in enumerate(script.replace("\r\n", "\n").split("\n")):
-        if number in comments:
-            words = line.strip(" \t#").split()
-            for at in range(len(words) - COMMENT_WORDS + 1):
-                yield number + 1, " ".join(words[at : at + COMMENT_WORDS])
-            continue
-        plain = " ".join(line.split())
-        if len(plain.split()) >= LINE_WORDS and len(plain) >= 12 and not stated.made_of(plain):
-            yield number + 1, plain
-        for word in _words(plain):
+        for word in [] if number in comments else _words(line):
             if _distinctive(word) and not _excused(word, stated):
                 yield number + 1, word
     for command in read_script(script).every_command():
@@ -192,6 +196,25 @@ def _giving_away(script: str, stated: _Stated) -> Iterable[tuple[int, str]]:
             yield command.line, " ".join(values)
 
 
+def _runs(script: str, instruction: _Text, stated: _Stated) -> Iterable[tuple[int, str]]:
+    """The longest runs of words of a script's lines that stand in an instruction."""
+    comments = comment_lines(script)
+    for number, line in enumerate(script.replace("\r\n", "\n").split("\n")):
+        words = _plain(line.strip(" \t#")).split()
+        least = RUN_WORDS["comment" if number in comments else "command"]
+        at = 0
+        while at + least <= len(words):
+            end = at + least
+            while end <= len(words) and instruction.holds(" ".join(words[at:end])):
+                end += 1
+            run = " ".join(words[at : end - 1])
+            if end - 1 - at >= least and not stated.exactly(run):
+                yield number + 1, run
+                at = end - 1
+            else:
+                at += 1
+
+
 def _argument(word: str) -> bool:
     """Whether a command with it is more than two words that may well stand side by side."""
     return bool(re.fullmatch(r"[\w./:@%+=~,-]{2,}", word)) and not word.isalpha()
@@ -199,7 +222,7 @@ def _argument(word: str) -> bool:
 
 def _words(line: str) -> list[str]:
     words = []
-    for word in _WORD.findall(line):
+    for word in _WORD.findall(_plain(line)):
         bare = word.strip(".,:=%@~")
         words.append(bare)
         # An option is told from its value: --dir=/srv is one as well as the other.
