@@ -9,28 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Concatenate
 
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table
+from depthkit.artifacts.checks import CHANGES
 from depthkit.artifacts.our_data import sizes, sizes_view
 from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.errors import DepthkitError
+from depthkit.generation.bundled import find_log
 from depthkit.generation.log import LogSummary, TaskLog, summary
 from depthkit.model import Segment, Task
-
-_DATA = Path(str(files("depthkit"))) / "data"
-
-LOGS = {"demo": _DATA / "generation" / "demo.jsonl", "ours": _DATA / "tasks" / "generation.jsonl"}
-"""Logs that come with the package, by name."""
-
-
-def find_log(log: str | Path) -> Path:
-    """A log by the name of a bundled one, or its path."""
-    return LOGS.get(str(log), Path(log))
 
 
 def _of_a_log[**P](
@@ -188,6 +179,46 @@ def _record(task: TaskLog) -> Task | None:
         segments=tuple(segments),
         seed_env=task.seed,
         provenance="measured",
+    )
+
+
+@_of_a_log("generation/replays", section="F, as Table 8")
+def generated_replays_table(found: LogSummary) -> Table:
+    """Replays of the accepted tasks with one part changed, in the rows of Table 8.
+
+    ``holds`` of so many ``results`` were noticed by the checks; ``left_out`` gave no result.
+    """
+    rows = []
+    for change, name in CHANGES.items():
+        own = [
+            row
+            for task in found.tasks
+            if task.outcome == "accepted"
+            for row in task.table8
+            if row["change"] == change
+        ]
+        holds, results, left_out = (
+            sum(row[key] for row in own) for key in ("holds", "results", "left_out")
+        )
+        share = holds / results if results else float("nan")
+        rows.append((change, name, holds, results, share, left_out))
+    frame = pd.DataFrame(rows, columns=["change", "name", "holds", "results", "share", "left_out"])
+    shown = pd.DataFrame(
+        {
+            "Change": frame["name"],
+            "Holds": [
+                f"{holds:,} / {results:,}"
+                for holds, results in zip(frame["holds"], frame["results"], strict=True)
+            ],
+            "Share": formatted(frame["share"], "{:.1%}"),
+            "Left out": formatted(frame["left_out"], "{:.0f}"),
+        }
+    )
+    return Table(
+        title="Replays of the accepted tasks with one part changed. Holds: the checks notice.",
+        frame=frame.drop(columns="name"),
+        provenance="",
+        draw=lambda: plain_table(shown, "generation-replays", rows="Change"),
     )
 
 

@@ -110,19 +110,22 @@ def task(
 
 @generate.command("log")
 def show_log(
-    log: Annotated[Path, typer.Argument(help="A generation log.", show_default=False)],
+    log: Annotated[
+        Path, typer.Argument(help="A generation log, or demo or ours.", show_default=False)
+    ],
     as_json: JsonFlag = False,
 ) -> None:
     """Sum up a generation log: what was accepted, what it took, what it cost.
 
     Minutes are the time from one event to the next, without that in which nobody worked.
     """
+    from depthkit.generation.bundled import find_log
     from depthkit.generation.log import shown_json, summary
 
     if as_json:
-        print_json(shown_json(log))
+        print_json(shown_json(find_log(log)))
     else:
-        typer.echo("\n".join(summary(log).lines()))
+        typer.echo("\n".join(summary(find_log(log)).lines()))
 
 
 @generate.command()

@@ -133,7 +133,7 @@ def test_the_model_is_told_the_exact_error_and_starts_a_segment_in_a_clean_conta
         for message in body["messages"]
         if message["role"] == "user"
     ]
-    error = "steps/s1/tests/check.sh:6: /srv/out/load.txt is read, but no reports.toml declares it"
+    error = "/srv/out/load.txt is read, but no reports.toml declares it"
     assert any(error in text for text in told)
     assert any("readings.db" in text and "load.txt" in text for text in told)
 
@@ -142,7 +142,10 @@ def test_strict_a_second_segment_that_needs_no_key_step_is_not_accepted(tmp_path
     again = SEGMENTS[1]["solve.sh"].replace("set -eu\n", f"set -eu\nrm -rf /srv/data\n{LOADING}\n")
     draft = write_draft(tmp_path, {}, {"solve.sh": again})
     verdict = accept(draft, strict=True)
-    assert verdict.faults == ["key step removed next run, segment 1: does not hold"]
+    assert verdict.faults == [
+        "key step removed next run, segment 1: does not hold",
+        "previous segment skipped, segment 2: does not hold",
+    ]
     assert not verdict.accepted
 
 
