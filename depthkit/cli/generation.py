@@ -57,6 +57,10 @@ def task(
             show_default="8 for a model, no limit with stdio",
         ),
     ] = None,
+    max_turns: Annotated[
+        int,
+        typer.Option(min=1, help="Replies of a model for one segment before it is rejected."),
+    ] = 120,
     log: Annotated[
         Path | None,
         typer.Option(help="The generation log.", show_default="generation.jsonl beside DIR"),
@@ -96,6 +100,7 @@ def task(
         mends=mends,
         limits=Limits(max_cost, reserve, stop_file, max_hours),
         workers=workers,
+        most_turns=max_turns,
     )
     if as_json and driver is Driver.model:
         print_json(done.row())

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -101,8 +102,10 @@ def generate_task(
         if spec.policy is not None:
             raise DepthkitError(f"{spec.name} plays terminal tasks; it cannot write one.")
         limits.prices([spec])
-    elif limits.max_cost is not None or limits.reserve is not None:
-        raise DepthkitError("--max-cost and --reserve are for models; stdio costs nothing.")
+    elif limits != Limits():
+        raise DepthkitError(
+            "Limits are for models; whoever writes over stdin stops when they like."
+        )
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     with _held(out):
@@ -125,6 +128,8 @@ def generate_task(
         try:
             engine.clean()
             return asyncio.run(_write(draft, log, rules, spec, limits, most_turns))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            return Generated("stopped", "interrupted", False, None, draft.finished)
         finally:
             engine.release()
 
@@ -144,15 +149,22 @@ async def _write(
     watch.start()
     session = Session(draft, log, rules)
     limit = False
+    writing = asyncio.current_task()
+    assert writing is not None
+    with contextlib.suppress(RuntimeError, ValueError):  # Elsewhere than in the main thread.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, writing.cancel)
     try:
         if spec is None:
-            await stdio.drive(session, sys.stdin, sys.stdout)
+            await stdio.drive(session, sys.stdin.fileno(), sys.stdout)
         else:
             PURSE.set(Purse(Budget(limits.max_cost)))
             turns = author.MOST_TURNS if most_turns is None else most_turns
             await author.drive(session, spec, watch, most_turns=turns)
     except author.StoppedError as stopped:
         session.over, session.reason, limit = "stopped", str(stopped), stopped.limit
+    except asyncio.CancelledError:
+        session.reason = "interrupted"
+        raise
     finally:
         await session.close()
     accepted = session.over == "accepted"

@@ -27,6 +27,7 @@ from written_task import (
     writes,
 )
 
+from depthkit.errors import DepthkitError
 from depthkit.generation.acceptance import accept
 from depthkit.generation.log import LogSummary, read_log, summary
 from depthkit.generation.run import Generated, generate_task
@@ -116,6 +117,19 @@ def test_a_solution_that_relies_on_a_change_by_hand_is_rejected(
     assert rejected.outcome == "rejected"
     assert not (folder / "tasks" / "by-hand").exists()
     assert (folder / "tasks" / "by-hand.rejected-1").is_dir()
+
+
+def test_a_limit_stops_it_and_the_same_command_goes_on(
+    folder: Path, server: ScriptedServer
+) -> None:
+    sent = len(server.requests)
+    for limits in (Limits(max_cost=0.0), Limits(max_hours=0.0)):
+        log = folder / "limited.jsonl"
+        done = written(folder, "limited", "mends", k=2, limits=limits, log_file=log)
+        assert (done.outcome, done.limit, done.finished) == ("stopped", True, 0)
+    assert len(server.requests) == sent
+    with pytest.raises(DepthkitError, match="Limits are for models"):
+        generate_task(folder / "seeds/readings", folder / "x", k=2, limits=Limits(max_hours=1))
 
 
 def test_the_key_is_in_no_file(folder: Path, log: LogSummary) -> None:
