@@ -9,14 +9,14 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
-from depthkit.generation.log import GenerationLog
+from depthkit.generation.log import Event, GenerationLog
 from depthkit.generation.session import Rules, Session
 from depthkit.model import Provenance
 from depthkit.trials import engine
@@ -73,6 +73,7 @@ def generate_task(
     workers: int = 2,
     most_turns: int | None = None,
     provenance: Provenance = "measured",
+    on_event: Callable[[Event], None] | None = None,
 ) -> Generated:
     """Let an author write a task, or go on where it was stopped.
 
@@ -90,6 +91,7 @@ def generate_task(
         workers: Containers at a time in acceptance.
         most_turns: Replies of a model for one segment.
         provenance: What the log says of it: ``scripted`` where a policy answers for the model.
+        on_event: Is told each event of the log.
 
     Raises:
         DepthkitError: The seed, the model or the draft cannot be used, another process works on
@@ -116,6 +118,7 @@ def generate_task(
             seed=draft.seed.name,
             author=spec.name if spec else "stdio",
             provenance=provenance,
+            on_event=on_event,
         )
         rules = Rules(
             strict=strict,

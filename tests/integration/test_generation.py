@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 from written_task import (
     ASKS,
     BY_HAND_ALONE,
@@ -27,6 +28,7 @@ from written_task import (
     writes,
 )
 
+from depthkit.cli import app
 from depthkit.errors import DepthkitError
 from depthkit.generation.acceptance import accept
 from depthkit.generation.log import LogSummary, read_log, summary
@@ -77,12 +79,15 @@ def accepted(folder: Path, server: ScriptedServer) -> Generated:
 
 
 @pytest.fixture(scope="module")
-def rejected(folder: Path, server: ScriptedServer, accepted: Generated) -> Generated:
-    return written(folder, "by-hand", "by-hand", k=2, mends=1)
+def rejected(folder: Path, server: ScriptedServer, accepted: Generated) -> Result:
+    arguments = ["generate", "task", str(folder / "seeds" / "readings"), "-k", "2", "--json"]
+    arguments += ["--model", "by-hand", "--models-file", str(folder / "models.toml")]
+    arguments += ["--mends", "1", "-o", str(folder / "tasks" / "by-hand")]
+    return CliRunner().invoke(app, arguments)
 
 
 @pytest.fixture(scope="module")
-def log(folder: Path, accepted: Generated, rejected: Generated) -> LogSummary:
+def log(folder: Path, accepted: Generated, rejected: Result) -> LogSummary:
     return summary(folder / "tasks" / "generation.jsonl")
 
 
@@ -112,9 +117,12 @@ def test_the_log_shows_what_was_mended_and_why_one_was_rejected(log: LogSummary)
 
 
 def test_a_solution_that_relies_on_a_change_by_hand_is_rejected(
-    rejected: Generated, folder: Path
+    rejected: Result, folder: Path
 ) -> None:
-    assert rejected.outcome == "rejected"
+    assert rejected.exit_code == 1
+    assert json.loads(rejected.stdout)["outcome"] == "rejected"
+    assert "segment 1: replay fails: segment 1, stored: is ''" in rejected.stderr
+    assert KEY not in rejected.output
     assert not (folder / "tasks" / "by-hand").exists()
     assert (folder / "tasks" / "by-hand.rejected-1").is_dir()
 
