@@ -191,14 +191,18 @@ class Author:
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
-    def say(self, *messages: dict[str, Any]) -> dict[str, Any]:
-        """Send messages; gives the last answer."""
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message; gives its answer."""
         assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def say(self, *messages: dict[str, Any]) -> dict[str, Any]:
+        """Send messages that can be carried out; gives the last answer."""
         answer = self.hello
         for message in messages:
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
-            answer = self._answer()
+            answer = self.ask(message)
             assert answer["ok"], answer
         return answer
 
@@ -220,6 +224,17 @@ def test_killed_in_segment_3_it_goes_on_there_with_what_the_solutions_leave(fold
     seen = again.say({"do": "run", "command": "ls /srv; tail -n 2 /srv/out/largest.tsv"})["output"]
     assert "by-hand" not in seen
     assert "north   10" in seen
+    # The terminal has a screen.
+    screen = again.say({"do": "keys", "text": "echo $((6 * 7))\n"})["screen"]
+    for _ in range(60):
+        screen = again.say({"do": "screen"})["screen"] if "\n42" not in screen else screen
+    assert "\n42" in screen
+    # A container that died is replaced.
+    died = again.ask({"do": "run", "command": "pkill -9 sleep; sleep 60"})
+    assert died["error"].startswith("the container died; the next one is as the segments before")
+    # Going back, what the segment made is gone.
+    assert again.say({"do": "back", "segment": 2}) == {"ok": True, "segment": 2}
+    assert again.say({"do": "run", "command": "ls /srv/out"})["output"] == "load.txt\n"
     again.say({"do": "quit"})
     assert again.process.wait() == 3
     events = read_log(folder / "tasks" / "generation.jsonl")
