@@ -51,6 +51,7 @@ class Merged:
     """
 
     parent: str
+    parent_dataset: str
     segments: int
     path: str | None = None
     checks: int = 0
@@ -80,7 +81,7 @@ def merge_task(path: Path, out: Path) -> Merged:
     target = out / f"{task.record.task_id}-merged"
     if target.exists():
         raise DepthkitError(f"{target}: is there already; remove it, or name another folder (-o).")
-    found = Merged(task.record.task_id, task.record.k)
+    found = Merged(task.record.task_id, task.record.dataset, task.record.k)
     _require_mergeable(task)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".merging-", dir=out) as folder:

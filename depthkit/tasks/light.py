@@ -25,6 +25,12 @@ BUILD_SECONDS = 600.0
 _LOCAL = r"(?!(?:localhost|127\.|0\.0\.0\.0|\[::1\]|\$|[\w-]+(?::\d+)?(?:/|\s|$)))"
 _FETCH = r"(?:curl|wget|git clone|aria2c)\b[^\n]*https?://" + _LOCAL
 
+_CALL = r"\b(?:requests\.\w+|urlopen|urlretrieve|fetch)\([^)\n]*https?://" + _LOCAL
+_INSTALL = (
+    r"\b(?:(?:pip3?|uv pip|npm|cargo|gem|go|yarn|dnf|yum) install|(?:yarn|apk|uv) add"
+    r"|npm ci|go get)\b"
+)
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -43,16 +49,22 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("gpu", r"FROM\s+\S*(?:nvidia|cuda)|--gpus\b|nvidia-smi|driver:\s*nvidia", _CODE),
     Pattern("gpu", r"\b(?:GPU|CUDA)\b", ("instruction",), sure=False),
     Pattern("privileged", r"--privileged\b|privileged:\s*true|docker\.sock|\bSYS_ADMIN\b", _CODE),
-    Pattern("privileged", r"\b(?:modprobe|insmod|docker run|losetup)\b", _RUN),
+    Pattern("privileged", r"\b(?:modprobe|insmod|docker run|losetup|swapon)\b|mount -o loop", _RUN),
+    Pattern("privileged", r"\bnetns add\b|/dev/kvm\b|\bNET_ADMIN\b", _CODE),
     Pattern("systemd", r"\b(?:systemctl|systemd-run|journalctl)\b", _RUN),
     Pattern("systemd", r"/(?:s?bin/init|lib/systemd/systemd)\b", ("dockerfile", "compose")),
     Pattern("systemd", r"\bsystemd\b", ("instruction",), sure=False),
     Pattern("external service", _FETCH, _RUN),
+    Pattern("external service", _CALL, _RUN),
     Pattern("external service", r"\b[A-Z]+_API_KEY\b|\bapi\.(?:openai|anthropic)\.com\b", _CODE),
-    Pattern("external service", r"\b(?:pip3?|uv pip|npm|cargo|gem|go) install\b", ("solution",)),
+    Pattern("external service", _INSTALL, ("solution",)),
     Pattern("external service", r"\bapt(?:-get)? (?:-\S+ )*(?:install|update)\b", ("solution",)),
+    Pattern("download", _FETCH + r"|^ADD\s[^\n]*https?://", ("dockerfile",), sure=False),
     Pattern(
-        "download", r"\b(?:tensorflow|torch|jax|texlive-full|huggingface)\b", _CODE, sure=False
+        "download",
+        r"\b(?:tensorflow|(?:py)?torch|jax|texlive-full|huggingface)\b",
+        _CODE,
+        sure=False,
     ),
     Pattern("download", r"\.(?:iso|gguf|safetensors)\b|load_dataset\(", _CODE, sure=False),
     Pattern(

@@ -26,6 +26,7 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = re.compile(r"(?<![\w.\\])(?:\d+(?:\.\d+)+|\d{2,}|[0-9a-f]{12,})(?![\w.]*\})")
+_CLASS = re.compile(r"\[:\w+:\]")
 _COMPARED = re.compile(r"(?:[=!]=|[<>]=?)\s*(\d{2,})\b|(?<![\w$.])(\d{2,})\s*(?:[=!]=|[<>]=?)")
 _HERE = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - an address in a script, not one to bind to
 _PRINTED_BY = re.compile(r"#\s*printed by\s+(\S+)", re.IGNORECASE)
@@ -122,7 +123,8 @@ def _may_fail(checks: CheckScript, name: str) -> bool:
 
 def _matches_nothing(pattern: str) -> bool:
     try:
-        return re.search(pattern, "") is not None
+        # The classes of extended regular expressions, such as [:space:], are none of Python's.
+        return re.search(_CLASS.sub(r"\\w", pattern), "") is not None
     except (re.error, RecursionError):
         return False
 

@@ -178,8 +178,8 @@ class _Reader:
             elif self.text.startswith("((", at) and _may_calculate(now):
                 stop, inner = self._arithmetic(at)
                 told = self.text[at + 2 : max(at + 2, stop - 2)]
-                named = tuple(_VARIABLE.findall(told))
-                now.words = [Word("((", "(("), Word(told, told, False, named, tuple(inner))]
+                variables = tuple(_VARIABLE.findall(told))
+                now.words = [Word("((", "(("), Word(told, told, False, variables, tuple(inner))]
                 now.line, at = self._line(at), stop
             elif not _in_test(now) and (operator := _OPERATOR.match(self.text, at)):
                 sign, at = operator[0], operator.end()
@@ -354,7 +354,8 @@ class _Reader:
                 value.append(char)
                 at += 1
         if at == start:  # a sign that cannot begin a word here
-            return Word(self.text[at], self.text[at]), at + 1
+            sign = self.text[at : at + 1]
+            return Word(sign, sign), at + 1
         raw = self.text[start:at]
         return Word(raw, "".join(value), fixed, tuple(variables), tuple(inner)), at
 

@@ -86,7 +86,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     }.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    shutil.copy(shutil.which("sleep") or "", folder / "dk-daemon")
+    for name in ("dk-daemon", "dk-target"):
+        shutil.copy(shutil.which("sleep") or "", folder / name)
+    (folder / "dk-alias").symlink_to("dk-target")
     for number, text in enumerate(READERS):
         (folder / f"report-{number}").write_bytes(text.encode())
     with socket.socket() as listening, _Processes(folder):
@@ -118,6 +120,7 @@ class _Processes:
     def __enter__(self) -> None:
         python, folder = sys.executable, self.folder
         self.start(f"{folder}/dk-daemon", "600")
+        self.start(f"{folder}/dk-alias", "600")
         script = f"{folder}/dk-script.py"
         self.start(python, "-u", "-W", "ignore", script, "--port", "8080", "two words")
         self.start(python, script, "dk-argument")
@@ -265,6 +268,8 @@ def test_a_check_tells_why_it_fails(world: World) -> None:
         "expect_eq e b,a a,b seq\n"
         "expect_file f /nowhere\n"
         "fail g 'two\nlines \x1b[31mred'\n"
+        "_ck_most_bytes=$((1 << 20))\nexpect_ok i -- yes\n"
+        "expect_out j z -- dd if=/dev/zero bs=1000000 count=1 status=none\n"
         f"fail h {'x' * 1000}\n"
     )
     *reasons, long = bash(script).split("\0")[:-1]
@@ -276,6 +281,8 @@ def test_a_check_tells_why_it_fails(world: World) -> None:
         "FAIL e: item 1 is 'b', expected 'a'",
         "FAIL f: /nowhere is missing",
         "FAIL g: two lines ?[31mred",
+        "FAIL i: printed more than 1 MB",
+        "FAIL j: no line matches z; it printed nothing",
     ]
     assert len(long) < 500
 

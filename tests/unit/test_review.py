@@ -61,6 +61,8 @@ ADDED: list[tuple[str, str | None]] = [
     ("expect_ok a -- true", "cannot-fail"),
     ("expect_ok a -- bash -c 'test -s /srv/stock.db || true'", "cannot-fail"),
     ("expect_out a 'x*' -- stock 'select 1'", "cannot-fail"),
+    ("expect_out a '[[:space:]]*' -- stock 'select 1'", "cannot-fail"),
+    ("expect_out a '[[:alpha:]]+' -- stock 'select 1'", None),
     ("expect_out a nut -- echo nut", "cannot-fail"),
     ('x=$(stock x)\nexpect_out a nut -- echo "$x"', None),
     ("expect_ok a -- test -n x", "cannot-fail"),

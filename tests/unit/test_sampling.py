@@ -275,6 +275,18 @@ HEAVY: list[tuple[str | None, bool, str, dict[str, str]]] = [
     (None, True, "FROM debian\n", {"solution/solve.sh": "curl -s http://127.0.0.1:80/\n"}),
     ("external service", True, "FROM debian\nENV OPENAI_API_KEY=\n", {}),
     ("external service", True, "FROM debian\n", {"solution/solve.sh": "pip install x\n"}),
+    (
+        "external service",
+        True,
+        "FROM debian\n",
+        {"solution/fetch.py": "import requests\nrequests.get('https://x.org/a.csv')\n"},
+    ),
+    (None, True, "FROM debian\n", {"solution/fetch.py": "urlopen('http://localhost:80/a')\n"}),
+    ("external service", True, "FROM debian\n", {"solution/solve.sh": "cd app && npm ci\n"}),
+    ("privileged", True, "FROM debian\n", {"solution/solve.sh": "ip netns add blue\n"}),
+    ("download", False, "FROM debian\nRUN curl -O https://x.org/a.tgz\n", {}),
+    ("download", False, "FROM debian\nADD https://x.org/a.tgz /srv/\n", {}),
+    ("download", False, "FROM pytorch/pytorch\n", {}),
     ("download", False, "FROM python\nRUN pip install torch\n", {}),
     ("build", False, "FROM gcc\nRUN cd src && make -j4\n", {}),
 ]

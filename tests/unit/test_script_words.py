@@ -34,6 +34,7 @@ from depthkit.tasks.words import read_script
         ("a ${b:-c d} e", [["a", "${b:-c d}", "e"]]),
         ("a 'unclosed\nb", [["a", "unclosed\nb"]]),
         ("", []),
+        ("x=\\", []),
         ("a\r\nb\r\n", [["a"], ["b"]]),
         ("((a > b)) && c", [["((", "a > b"], ["c"]]),
         ("if (($(a $(b)) > 2)); then c; fi", [["((", "$(a $(b)) > 2"], ["c"]]),
