@@ -4,15 +4,23 @@
 # Tests on an engine look at all that is in it, so on one engine they run one after another. Mostly
 # they wait; so where more engines can be started, each with data, network and temporary files of
 # its own, parts of them run on those at the same time. The tests without an engine run beside all.
+#
+# With so much at once, a test that waits for something may wait too long. So a test that fails is run
+# once more with nothing beside it, and the last lines say which failed, and which did so once only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # A part for each further engine, as long as what is left; their containers need no network.
-parts=("ladder limits readme sample" "merge replay segments trial")
+parts=("budget ladder limits readme sample" "faults merge replay segments trial")
+again_at_most=5 # where more fail, something is broken, not late
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
-beside=()
+beside=() # pids of the parts in the background; names, engines and arguments of all parts follow
+names=()
+hosts=()
+arguments=()
+verdicts=()
 
 engine() { # NUMBER up | down
     DOCKER_HOST=unix://$scratch/$1.sock DEPTHKIT_ENGINE_DIR=$scratch/engine-$1 \
@@ -26,21 +34,31 @@ finish() {
     for number in "${!parts[@]}"; do
         [ ! -d "$scratch/engine-$number" ] || engine "$number" down || true
     done
+    [ ${#verdicts[@]} -eq 0 ] || printf 'test: %s\n' "${verdicts[@]}" # last, so that it is seen
     rm -rf "$scratch"
 }
 trap finish EXIT
 
-tests() { # NAME PYTEST-ARGUMENTS…
-    COVERAGE_FILE=.coverage.$1 "$python" -m pytest --cov --cov-report= "${@:2}"
-}
-
-start_beside() { # NAME PYTEST-ARGUMENTS…
+part() { # NAME DOCKER_HOST PYTEST-ARGUMENTS…; no name of a test file has a space
+    names+=("$1")
+    hosts+=("$2")
+    arguments+=("${*:3}")
     mkdir "$scratch/$1"
-    TMPDIR=$scratch/$1 tests "$@" >"$scratch/$1.log" 2>&1 &
-    beside+=($!)
 }
 
-start_beside others tests/unit tests/browser
+tests() { # INDEX [PYTEST-ARGUMENTS…]
+    local name=${names[$1]}
+    export TMPDIR=$scratch/$name
+    if [ -n "${hosts[$1]}" ]; then export DOCKER_HOST=${hosts[$1]}; fi
+    # shellcheck disable=SC2086 # the arguments are to be split
+    COVERAGE_FILE=$(mktemp -u ".coverage.$name.XXXX") "$python" -m pytest -o cache_dir="$scratch/$name/cache" \
+        --cov --cov-report= --durations=8 --durations-min=10 "${@:2}" ${arguments[$1]}
+}
+
+failures() { sed -n -E 's/^(FAILED|ERROR) ([^ ]+).*/\2/p' "$1"; } # LOG
+
+part unit "" tests/unit
+part browser "" tests/browser
 elsewhere=()
 if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
     for number in "${!parts[@]}"; do
@@ -49,15 +67,41 @@ if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare 
         engine "$number" up
         docker save depthkit/base:1 depthkit/tools:1 |
             DOCKER_HOST=unix://$scratch/$number.sock docker load --quiet >/dev/null
-        DOCKER_HOST=unix://$scratch/$number.sock start_beside "part-$number" "${files[@]}"
+        part "part-$number" "unix://$scratch/$number.sock" "${files[@]}"
         elsewhere+=("${files[@]/#/--ignore=}")
     done
 fi
-status=0
-tests engine tests/integration "${elsewhere[@]}" || status=$?
-for pid in "${beside[@]}"; do wait "$pid" || status=$?; done
+part engine "" tests/integration "${elsewhere[@]}"
+last=$((${#names[@]} - 1))
+
+for ((i = 0; i < last; i++)); do
+    (tests "$i") >"$scratch/${names[i]}.log" 2>&1 &
+    beside+=($!)
+done
+results=()
+foreground=0
+(tests "$last") 2>&1 | tee "$scratch/${names[last]}.log" || foreground=$?
+for ((i = 0; i < last; i++)); do
+    results[i]=0
+    wait "${beside[i]}" || results[i]=$?
+    cat "$scratch/${names[i]}.log"
+done
+results[last]=$foreground
 beside=()
-cat "$scratch"/*.log
+
+status=0
+for i in "${!results[@]}"; do
+    [ "${results[i]}" -ne 0 ] || continue
+    failed=$(failures "$scratch/${names[i]}.log")
+    count=$(grep -c . <<<"$failed") || true
+    if [ "${results[i]}" -eq 1 ] && [ "$count" -gt 0 ] && [ "$count" -le "$again_at_most" ] &&
+        (tests "$i" --last-failed --last-failed-no-failures none) 2>&1 | tee "$scratch/again.log"; then
+        verdicts+=("passed only when run again, alone: ${failed//$'\n'/, }")
+    else
+        status=${results[i]}
+        verdicts+=("failed: ${failed//$'\n'/, } (${names[i]}, exit code ${results[i]})")
+    fi
+done
 "$python" -m coverage combine --quiet
 "$python" -m coverage report
 exit "$status"

@@ -242,7 +242,6 @@ def _setting(claim: Claim) -> tuple[Decimal, ...]:
     name = claim.setting or ""
     value = getattr(protocol, name, None)
     if value is None:
-        # Late: these are read off Harbor's agent, which takes seconds to import.
         from depthkit.trials.settings import published_settings
 
         value = published_settings().get(name)

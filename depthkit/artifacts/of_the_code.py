@@ -32,7 +32,7 @@ def harness_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> T
     Raises:
         RuntimeError: the agent's code no longer has a limit where it was.
     """
-    from depthkit.trials.settings import rows  # late: imports Harbor's agent, which takes seconds
+    from depthkit.trials.settings import rows
 
     found = rows()
     fields = ("tasks", "harness", "time_limit_minutes", "output_bytes", "wait_seconds", "blocks")

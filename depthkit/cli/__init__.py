@@ -4,9 +4,11 @@
 from depthkit.cli import (
     tasks,
     trials,
+    attempts,
     replaying,
     sampling,
     merging,
+    generation,
     corpus,
     dashboard,
     models,
@@ -17,9 +19,11 @@ from depthkit.cli.base import app
 
 __all__ = [
     "app",
+    "attempts",
     "corpus",
     "dashboard",
     "fitting",
+    "generation",
     "merging",
     "models",
     "replaying",

@@ -28,6 +28,9 @@ _LAST_TASKS = """
     ORDER BY line
 """
 
+KEPT_BYTES = 16 * 2**20
+"""Records of a file up to this size stay in memory; some 20,000 runs."""
+
 
 class Corpus:
     """A directory of tasks, runs and replays with what was recorded of each run.
@@ -55,6 +58,7 @@ class Corpus:
         self._runs = Lines(path / "runs.jsonl", unique="run_id")
         self._replays = Lines(path / "replays.jsonl")
         self._frames: dict[str, tuple[str, pd.DataFrame]] = {}
+        self._kept: dict[str, tuple[bytes, list[Any]]] = {}
         self._digest: tuple[Any, str] = (None, "")
         self._read_config()
 
@@ -220,11 +224,19 @@ class Corpus:
         return self._runs.keys()
 
     def _records[R: Record](self, lines: Lines, model: type[R]) -> list[R]:
-        return [
+        """Read and checked again only where the file has changed; many artifacts ask for them."""
+        data = lines.read()
+        mark = hashlib.blake2b(data).digest()
+        known, kept = self._kept.get(lines.path.name, (b"", []))
+        if known == mark:
+            return list(kept)
+        found = [
             record_of(line, model, lines.path, number)
-            for number, line in enumerate(lines.read().split(b"\n"), start=1)
+            for number, line in enumerate(data.split(b"\n"), start=1)
             if line.strip()
         ]
+        self._kept[lines.path.name] = (mark, found) if len(data) <= KEPT_BYTES else (b"", [])
+        return list(found)
 
     # --- frames ---
 

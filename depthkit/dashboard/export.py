@@ -20,10 +20,11 @@ from urllib.parse import parse_qs
 from depthkit.dashboard import colours
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.pages import PAGES
+from depthkit.dashboard.playback import playback
 from depthkit.dashboard.plots import plots_json
 from depthkit.dashboard.server import STATIC, Sources
 from depthkit.dashboard.source import Source
-from depthkit.dashboard.trial import Trial, read_recording
+from depthkit.dashboard.trial import Trial
 from depthkit.errors import DepthkitError
 
 _EXPORTED = ("overview", "tasks", "task", "runs", "run", "file")
@@ -158,7 +159,7 @@ def _data(context: Context, what: str, query: str) -> str | None:
         run_id = parse_qs(query)["id"][0]
         assert context.source.corpus is not None
         trial = Trial(context.source.corpus, run_id)
-        cast = read_recording(trial.read(trial.recordings()[0])).cast().decode()
+        cast = playback(trial).cast().decode()
         name, text = json.dumps(run_id), json.dumps(cast)
         return f"(window.depthkitRecordings ??= {{}})[{name}] = {text};\n"
     return None

@@ -159,7 +159,8 @@ _KEYS = (
     ("n, p", "next, previous match; without a search, next or previous page or run"),
     ("/", "search"),
     ("Space", "play or pause the recording"),
-    ("g o, g t, g r, g s, g c, g p", "go to these pages"),
+    ("g, then o t r", "overview, tasks, runs"),
+    ("g, then s c p", "search, compare, reports"),
     ("?", "this list"),
     ("Esc", "close it, or leave a field"),
 )

@@ -22,9 +22,10 @@ from depthkit.dashboard.guard import DRAWN, PLAYED, POLICY, REPORT
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.labels import Kind, Target
 from depthkit.dashboard.pages import PAGES
+from depthkit.dashboard.playback import playback
 from depthkit.dashboard.source import Source
 from depthkit.dashboard.text import terminal, without_blank_end
-from depthkit.dashboard.trial import Trial, read_recording
+from depthkit.dashboard.trial import Trial
 from depthkit.errors import DepthkitError
 from depthkit.reports import find_project
 
@@ -207,14 +208,10 @@ class DataHandler(Handler):
 
     def _recording(self, context: Context, query: dict[str, list[str]]) -> bytes | None:
         trial = self._trial(context, query)
-        if trial is None or not (names := trial.recordings()):
-            return None
-        try:
-            data = trial.read(names[0])
-        except (FileNotFoundError, UnreadableError):
+        if trial is None or not (play := playback(trial)).parts:
             return None
         self.set_header("Content-Type", "application/x-asciicast")
-        return read_recording(data).cast()
+        return play.cast()
 
     def _file(self, context: Context, query: dict[str, list[str]]) -> bytes | None:
         trial = self._trial(context, query)

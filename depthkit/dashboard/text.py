@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -20,6 +20,7 @@ _HIDDEN = (
 """Characters that reorder text, cannot be seen, or cannot be written as UTF-8."""
 
 _ODD = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_HIDDEN}]")
+_ODD_BUT_ESCAPE = re.compile(f"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f{_HIDDEN}]")
 _SEQUENCE = re.compile(
     r"\x1b\[(?P<parameters>[0-?]*)(?P<between>[ -/]*)(?P<final>[@-~])"
     # Strings to the terminal: titles, links, clipboard. Ended by BEL or ST, within one line.
@@ -50,6 +51,26 @@ def _classes(look: _Look) -> str:
     if look.ground is not None:
         names.append(f"b{look.ground}")
     return " ".join(f"t-{name}" for name in names)
+
+
+class _State:
+    """A look with its tags, and those of its text that were reached from it."""
+
+    def __init__(self, look: _Look, known: dict[_Look, _State]) -> None:
+        classes = _classes(look)
+        self._look, self._known = look, known
+        known[look] = self
+        self._next: dict[str, _State] = {}
+        self.opens = f'<span class="{classes}">' if classes else ""
+        self.closes = "</span>" if classes else ""
+
+    def after(self, parameters: str) -> _State:
+        """The state after a sequence that selects colours."""
+        found = self._next.get(parameters)
+        if found is None:
+            look = _look(self._look, parameters)
+            found = self._next[parameters] = self._known.get(look) or _State(look, self._known)
+        return found
 
 
 def plain(value: object) -> str:
@@ -87,21 +108,25 @@ def terminal(text: str, needle: str = "") -> str:
     text = text.replace("\r\n", "\n")
     if "\x1b" not in text:
         return block(text, needle)
+    # Texts of many colours are of many short pieces: what holds of all is looked for once.
+    write: Callable[[str], str] = functools.partial(block, needle=needle)
+    if not needle:
+        write = _visible if _ODD_BUT_ESCAPE.search(text) else escape
     out: list[str] = []
-    look = _Look()
+    state = _State(_Look(), {})
     at = 0
     for match in _SEQUENCE.finditer(text):
-        out.append(_coloured(text[at : match.start()], look, needle))
-        at = match.end()
-        if (
-            match["final"] == "m"
-            and not match["between"]
-            and _COLOURS.fullmatch(match["parameters"])
-        ):
-            look = _look(look, match["parameters"])
+        start, end = match.span()
+        if start > at:
+            out += (state.opens, write(text[at:start]), state.closes)
+        at = end
+        parameters, between, final = match.groups()
+        if final == "m" and not between and _COLOURS.fullmatch(parameters):
+            state = state.after(parameters)
         else:
             out.append(f'<span class="t-esc">{_visible(match[0])}</span>')
-    out.append(_coloured(text[at:], look, needle))
+    if at < len(text):
+        out += (state.opens, write(text[at:]), state.closes)
     return "".join(out)
 
 
@@ -140,15 +165,6 @@ def without_blank_end(text: str) -> tuple[str, int]:
     """Text without the empty lines below it, as a screen has them, and how many there were."""
     kept = text.rstrip()
     return kept, text.count("\n", len(kept))
-
-
-def _coloured(text: str, look: _Look, needle: str) -> str:
-    if not text:
-        return ""
-    classes = _classes(look)
-    return (
-        f'<span class="{classes}">{block(text, needle)}</span>' if classes else block(text, needle)
-    )
 
 
 def _visible(text: str) -> str:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from depthkit.corpus import Corpus, Step, Trajectory, read_trajectory
-from depthkit.corpus.files import UnreadableError
 from depthkit.corpus.turns import agent_folders, read_turns
-from depthkit.dashboard.trial import Recording, Trial, read_recording
+from depthkit.dashboard.playback import Playback, Timed
+from depthkit.dashboard.playback import playback as playback_of
+from depthkit.dashboard.trial import Trial
 from depthkit.model import Turn
 
 _PROSE = re.compile(r"Analysis:\s*(?P<analysis>.*?)\s*\n\s*Plan:\s*(?P<plan>.*)", re.DOTALL)
@@ -101,7 +100,7 @@ class Course:
         between: In order of where they stand.
         problems: What is missing or could not be read.
         segments: Their names, where the trial names them.
-        recording: Name of the recording within the trial, if there is one.
+        plays: Whether there is a recording that can be played.
         facts: What the trajectory says about itself: agent, version, model.
     """
 
@@ -109,7 +108,7 @@ class Course:
     between: tuple[Between, ...] = ()
     problems: tuple[str, ...] = ()
     segments: tuple[str, ...] = ()
-    recording: str | None = None
+    plays: bool = False
     facts: dict[str, str] = field(default_factory=dict)
 
 
@@ -134,6 +133,7 @@ def course(corpus: Corpus, run_id: str, *, playback: bool = True) -> Course:
     problems: list[str] = []
     facts: dict[str, str] = {}
     ends: list[datetime | None] = []
+    counts: list[int] = []
     for index, (folder, _) in enumerate(folders):
         found = read_trajectory(folder / "trajectory.json", corpus.path)
         problems += [f"{names[index]}: {p}" if names[index] else p for p in found.problems]
@@ -141,27 +141,43 @@ def course(corpus: Corpus, run_id: str, *, playback: bool = True) -> Course:
         if len(folders) > 1:
             between.append(Between(len(turns) + 1, "segment", names[index]))
         inside = folder.relative_to(trial.path).as_posix()
+        before = len(turns)
         _walk(found, by_segment[index], index + 1, inside, turns, between, ends)
+        counts.append(len(turns) - before)
     if records and len(records) != len(turns):
         problems.append(
             f"{len(records)} turns are recorded, but the trajectory holds {len(turns)} replies"
         )
-    recordings = trial.recordings()
-    recording = recordings[0] if recordings else None
-    if recording and playback and len(recordings) == 1:
-        try:
-            played = read_recording(trial.read(recording))
-        except (FileNotFoundError, UnreadableError) as error:
-            problems.append(str(error))
-            recording = None
-        else:
-            starts = turn_starts(turns, ends, played)
-            turns = [
-                ShownTurn(**{**vars(turn), "seconds": at})
-                for turn, at in zip(turns, starts, strict=True)
-            ]
+    plays = False
+    if playback and trial.recordings():
+        play = playback_of(trial)
+        plays = bool(play.parts)
+        problems += play.problems
+        turns = _with_starts(turns, ends, counts, play)
     named = tuple(name for name in names if name)
-    return Course(tuple(turns), tuple(between), tuple(problems), named, recording, facts)
+    return Course(tuple(turns), tuple(between), tuple(problems), named, plays, facts)
+
+
+def _with_starts(
+    turns: list[ShownTurn], ends: list[datetime | None], counts: list[int], play: Playback
+) -> list[ShownTurn]:
+    """Turns with their places in the playback; ``counts`` is how many each folder has."""
+    found: list[ShownTurn] = []
+    for segment, count in enumerate(counts):
+        mine = slice(len(found), len(found) + count)
+        timed = [
+            Timed(
+                end,
+                turn.record.terminal_seconds if turn.record else None,
+                tuple(keys for keys, _ in turn.commands or ()),
+            )
+            for turn, end in zip(turns[mine], ends[mine], strict=True)
+        ]
+        found += [
+            replace(turn, seconds=at)
+            for turn, at in zip(turns[mine], play.starts(segment, timed), strict=True)
+        ]
+    return found
 
 
 def _walk(
@@ -242,52 +258,6 @@ def _prose(message: str) -> tuple[str, str, str]:
             if all(isinstance(part, str) for part in parts):
                 return str(parts[0]), str(parts[1]), ""
     return "", "", message
-
-
-def turn_starts(
-    turns: list[ShownTurn], ends: list[datetime | None], recording: Recording
-) -> list[float | None]:
-    """Seconds into a recording at which each turn's commands begin.
-
-    A step is stamped when its turn ends. The recording begins within the second that its header
-    names; where commands can be found in what the terminal echoed, they say where in it.
-    """
-    stamp = recording.header.get("timestamp")
-    if stamp is None:
-        return [None] * len(turns)
-    starts: list[float | None] = []
-    before: datetime | None = None
-    for turn, end in zip(turns, ends, strict=True):
-        start = None
-        if end is not None:
-            seconds = turn.record.terminal_seconds if turn.record else None
-            if seconds is not None:
-                start = end.timestamp() - seconds - stamp
-            elif before is not None:
-                start = before.timestamp() - stamp
-        starts.append(start)
-        before = end
-    shift = _shift(turns, starts, recording)
-    last = recording.events[-1][0] if recording.events else 0.0
-    return [None if s is None else round(min(max(0.0, s - shift), last), 3) for s in starts]
-
-
-def _shift(turns: list[ShownTurn], starts: list[float | None], recording: Recording) -> float:
-    """How far times by the header are ahead of those in the recording: 0 to 1 second."""
-    times = [event[0] for event in recording.events]
-    shifts = []
-    for turn, start in zip(turns[:40], starts, strict=False):
-        typed = next((keys for keys, _ in turn.commands or () if len(keys.strip()) > 4), "")
-        echoed = typed.strip().split("\n")[0][:16]
-        if start is None or not echoed:
-            continue
-        for at in range(bisect_left(times, start - 1.5), len(times)):
-            if times[at] > start + 0.7:
-                break
-            if echoed in recording.events[at][2]:
-                shifts.append(start - times[at])
-                break
-    return min(1.0, max(0.0, median(shifts))) if shifts else 0.5
 
 
 def _by_folder(records: list[Turn], folders: int) -> list[list[Turn]]:

@@ -44,6 +44,7 @@ def corpus_view(source: Source) -> Any:
     models = plot_models(context, _LIGHT)
     tasks, edges = models.tasks, models.edges
     table = pn.pane.HTML(sizing_mode="stretch_width", min_height=120)
+    panes: list[Any] = []
 
     def show() -> None:
         chosen = models.source.selected.indices or range(len(tasks["task"]))
@@ -52,6 +53,8 @@ def corpus_view(source: Source) -> Any:
             known = [values[i] for i in chosen if key != "D" or tasks["D"][i] is not None]
             bins.data = {**bins.data, "chosen": histogram(known, edges[key])}
         table.object = _table(context, tasks, list(chosen))
+        # A notebook's kernel, unlike a server, does not send by itself what changed in a plot.
+        pn.io.push_notebook(*panes)
 
     def brushed(key: str) -> Any:
         def on(_name: str, _old: Any, new: list[int]) -> None:
@@ -63,17 +66,22 @@ def corpus_view(source: Source) -> Any:
                 for i, value in enumerate(values)
                 if value is not None and any(low <= value <= high for low, high in spans)
             ]
+            show()  # In a notebook a change made in a callback calls no other.
 
         return on
 
     models.source.selected.on_change("indices", lambda attr, old, new: show())  # noqa: ARG005
     for key, bins in models.bins.items():
         bins.selected.on_change("indices", brushed(key))
-    show()
-    bars = [pn.pane.Bokeh(models.figures[key], height=150) for key in ("D", "N", "W")]
-    plane = pn.pane.Bokeh(models.figures["plane"], height=470, min_width=360)
-    heading = f"<p><b>{plain(source.name)}</b> {plain(snapshot.provenance)}</p>"
     wide = {"sizing_mode": "stretch_width"}
+    for key, figure in models.figures.items():
+        # In a cell there is no height to stretch to.
+        figure.update(sizing_mode="stretch_width", height=470 if key == "plane" else 150)
+    bars = [pn.pane.Bokeh(models.figures[key], height=150, **wide) for key in ("D", "N", "W")]
+    plane = pn.pane.Bokeh(models.figures["plane"], height=470, min_width=360, **wide)
+    panes += [plane, *bars]
+    show()
+    heading = f"<p><b>{plain(source.name)}</b> {plain(snapshot.provenance)}</p>"
     return pn.Column(
         pn.pane.HTML(heading + html.problems(snapshot.problems)),
         pn.Row(plane, pn.Column(*bars, **wide), **wide),

@@ -262,6 +262,8 @@ def status_lines(found: Status) -> list[str]:
         return [*lines, "Nobody is measuring into it now."]
     since = clock((datetime.now(UTC) - who.since).total_seconds())
     lines.append(f"Process {who.pid} has been measuring for {since}. {who.notice}".rstrip())
+    if who.max_usd is not None:
+        lines.append(f"It has spent ${who.spent_usd:.2f} of its --max-cost ${who.max_usd:.2f}.")
     lines += [
         f"  {each.run_id}: {each.turns} turns, {each.minutes:.1f} min" for each in found.in_flight
     ]

@@ -243,9 +243,9 @@ class _Reader:
                         continue
                     if word.raw in _GOES_ON:
                         continue
-                    if named := _ASSIGNMENT.match(word.raw):
-                        name = re.split(r"[\[+=]", named[0])[0]
-                        value, at = self._value(at - len(word.raw) + named.end(), at)
+                    if given := _ASSIGNMENT.match(word.raw):
+                        name = re.split(r"[\[+=]", given[0])[0]
+                        value, at = self._value(at - len(word.raw) + given.end(), at)
                         now.assignments.append((name, value))
                         continue
                 elif len(now.words) == 1 and now.words[0].raw in _ASKS:

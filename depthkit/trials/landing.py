@@ -22,6 +22,7 @@ from pathlib import Path
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
+from depthkit.trials.budget import Budget
 from depthkit.trials.run import RUN_FILE
 
 RUNNING = ".running"
@@ -40,18 +41,28 @@ class Measuring:
         pid: Its number on ``host``.
         since: When it started.
         notice: What it waits for, if it does.
+        max_usd: Its ``--max-cost``, if there is one.
+        spent_usd: Dollars it has spent so far, as of the run that finished last.
     """
 
     pid: int
     host: str
     since: datetime
     notice: str = ""
+    max_usd: float | None = None
+    spent_usd: float = 0.0
 
 
 class Hold:
-    """The right to measure into a corpus, held by one process at a time (a context manager)."""
+    """The right to measure into a corpus, held by one process at a time (a context manager).
 
-    def __init__(self, corpus: Corpus) -> None:
+    Args:
+        corpus: The corpus.
+        budget: What may be spent meanwhile, for whoever looks from outside.
+    """
+
+    def __init__(self, corpus: Corpus, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget()
         self._path = corpus.path / _LOCK
         self._since = datetime.now(UTC)
 
@@ -80,12 +91,14 @@ class Hold:
         self._file.close()
 
     def say(self, notice: str) -> None:
-        """Leave word of what is waited for, for whoever looks from outside."""
+        """Leave word of what is waited for, and of the money, for whoever looks from outside."""
         who = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": self._since.isoformat(),
             "notice": notice,
+            "max_usd": self._budget.limit,
+            "spent_usd": self._budget.spent,
         }
         with contextlib.suppress(OSError):  # a full disk is reported where it matters
             self._file.truncate(0)
@@ -108,7 +121,12 @@ def measuring(corpus: Corpus) -> Measuring | None:
     try:
         who = json.loads(text)
         return Measuring(
-            who["pid"], who["host"], datetime.fromisoformat(who["since"]), str(who["notice"])
+            who["pid"],
+            who["host"],
+            datetime.fromisoformat(who["since"]),
+            str(who["notice"]),
+            who.get("max_usd"),
+            who.get("spent_usd", 0.0),
         )
     except (ValueError, KeyError, TypeError):
         return Measuring(0, "", datetime.now(UTC))  # it is just starting

@@ -24,10 +24,6 @@ from depthkit.trials.budget import Price
 from depthkit.trials.models import ModelSpec
 from depthkit.trials.scripted.server import ScriptedServer
 
-# Harbor and LiteLLM would otherwise ask the network when they are imported.
-os.environ.setdefault("HARBOR_TELEMETRY", "0")
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-
 INSTRUCTION = "List the files in the current directory."
 """The task of the probe: one harmless command, which is never run."""
 

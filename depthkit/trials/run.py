@@ -40,10 +40,6 @@ RUN_FILE = "run.json"
 AGENT = "depthkit.trials.agent:CappedTerminus2"
 ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"
 
-# Harbor and LiteLLM would otherwise ask the network when they are imported.
-os.environ.setdefault("HARBOR_TELEMETRY", "0")
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-
 
 def time_limit(k: int) -> int:
     """Seconds a task of ``k`` segments has in all: 3, 2.5 and 1.5 hours for six, five and three."""

@@ -204,7 +204,7 @@ class Schedule:
         self._watch.start()
         # Harbor's log files may not be writable either; what is wrong is said once, by us.
         logging.raiseExceptions = False
-        with disk_errors(self.corpus), Hold(self.corpus) as self._hold:
+        with disk_errors(self.corpus), Hold(self.corpus, self.budget) as self._hold:
             engine.clean()
             recover(self.corpus)
             self.read_history()  # before anything is written: it may refuse a task
@@ -409,9 +409,9 @@ class Schedule:
         )
 
     def _say(self, notice: str) -> None:
+        self._hold.say(notice)
         if re.sub(r"\d+ s", "", notice) != re.sub(r"\d+ s", "", self._notice):
             self._notice = notice
-            self._hold.say(notice)
             if self.on_notice is not None:
                 self.on_notice(notice)
 

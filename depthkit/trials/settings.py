@@ -1,17 +1,20 @@
 """Table 3's settings of this harness, read off the code that uses them (Appendix B).
 
-Nothing is written down twice: the agent class is the one that trials import, its limits are those
-of its own code, turns and times are the constants that runs are started with.
+Nothing is written down twice: the agent class is the one that trials import, its limits are read in
+its own source, turns and times are the constants that runs are started with.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from harbor.models.agent.name import AgentName
 from rich.table import Table
 
 from depthkit.protocol import CEILING
@@ -62,12 +65,11 @@ def settings() -> tuple[Settings, Settings]:
     Raises:
         RuntimeError: The agent's code no longer has a limit where it was.
     """
-    agent = _agent_class()
-    limits = {
-        "harness": agent.name(),
-        "output_bytes": _output_bytes(agent),
-        "wait_seconds": _wait_seconds(agent),
-        "blocks": _blocks(agent),
+    limits: dict[str, Any] = {
+        "harness": _name(),
+        "output_bytes": _output_bytes(),
+        "wait_seconds": _wait_seconds(),
+        "blocks": _blocks(),
         "turns": CEILING,
     }
     return (
@@ -122,47 +124,95 @@ def duration(minutes: float) -> str:
     return f"{minutes:g} min" if minutes < 90 else f"{minutes / 60:g} h"
 
 
-def _agent_class() -> Any:
-    """The class that a trial runs, by the path that it is configured with."""
-    from importlib import import_module
+def _classes() -> Iterator[ast.ClassDef]:
+    """The class that a trial runs, by the path it is configured with, then its bases in turn.
 
+    Read and not imported: the agent takes seconds to import, with all that it needs to call models.
+    """
     module, _, name = AGENT.partition(":")
-    return getattr(import_module(module), name)
+    while True:
+        tree = ast.parse(_source(module))
+        found = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name), None)
+        if found is None:
+            raise RuntimeError(f"{module} has no class {name}")
+        yield found
+        origins = {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+        }
+        base = next((b.id for b in found.bases if isinstance(b, ast.Name) and b.id in origins), "")
+        if not base or base == "BaseAgent":
+            return
+        module, name = origins[base]
 
 
-def _output_bytes(agent: Any) -> int:
-    default = inspect.signature(agent._limit_output_length).parameters["max_bytes"].default
-    if not isinstance(default, int):
-        raise RuntimeError(f"{agent.__name__}._limit_output_length has no limit of its own")
-    return default
+def _source(module: str) -> str:
+    """Source of a module of an installed package, without running the package."""
+    package, *parts = module.split(".")
+    spec = find_spec(package)
+    for part in parts:
+        where = spec.submodule_search_locations if spec else None
+        package = f"{package}.{part}"
+        spec = PathFinder.find_spec(package, where)
+    if spec is None or spec.origin is None:
+        raise RuntimeError(f"{module} was not found where the agent is read")
+    return Path(spec.origin).read_text("utf-8")
 
 
-def _wait_seconds(agent: Any) -> float:
+def _methods(name: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every definition of a method that a call passes through, our own first."""
+    found = [
+        node
+        for owner in _classes()
+        for node in owner.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
+    ]
+    if not found:
+        raise RuntimeError(f"{AGENT} has no method {name}")
+    return found
+
+
+def _name() -> str:
+    """What ``name()`` of the agent returns: a member of Harbor's list of agents."""
+    for node in ast.walk(_methods("name")[0]):
+        match node:
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="AgentName"), attr=member)):
+                return AgentName[member].value
+    raise RuntimeError(f"{AGENT} no longer has its name from Harbor's list of agents")
+
+
+def _output_bytes() -> int:
+    arguments = _methods("_limit_output_length")[0].args
+    defaults = dict(zip(reversed(arguments.args), reversed(arguments.defaults), strict=False))
+    for argument, default in defaults.items():
+        match argument.arg, default:
+            case "max_bytes", ast.Constant(value=int() as most):
+                return most
+    raise RuntimeError(f"_limit_output_length of {AGENT} has no limit of its own")
+
+
+def _wait_seconds() -> float:
     """The constant in ``min(…duration, N)``, with which the agent bounds what a model asks for."""
-    for node in _nodes(agent, "_handle_llm_interaction"):
+    for node in _nodes("_handle_llm_interaction"):
         match node:
             case ast.Call(
                 func=ast.Name(id="min"),
                 args=[ast.Attribute(attr="duration"), ast.Constant(value=int() | float() as most)],
             ):
                 return most
-    raise RuntimeError(f"{agent.__name__} no longer bounds the wait for a command where it did")
+    raise RuntimeError(f"{AGENT} no longer bounds the wait for a command where it did")
 
 
-def _blocks(agent: Any) -> bool:
+def _blocks() -> bool:
     """What the agent passes as ``block`` when it types a command."""
-    for node in _nodes(agent, "_execute_commands"):
+    for node in _nodes("_execute_commands"):
         match node:
             case ast.keyword(arg="block", value=ast.Constant(value=bool() as blocks)):
                 return blocks
-    raise RuntimeError(f"{agent.__name__} no longer says whether typing a command blocks")
+    raise RuntimeError(f"{AGENT} no longer says whether typing a command blocks")
 
 
-def _nodes(agent: Any, method: str) -> list[ast.AST]:
-    """Syntax of every definition of a method that a call passes through, our own first."""
-    return [
-        node
-        for base in agent.__mro__
-        if method in vars(base)
-        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(vars(base)[method]))))
-    ]
+def _nodes(method: str) -> list[ast.AST]:
+    return [node for definition in _methods(method) for node in ast.walk(definition)]

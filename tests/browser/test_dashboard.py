@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from corpora import Spec, write_corpus
 from playwright.sync_api import Browser, Page, expect
-from serving import DESK, PHONE, Watched, dashboard, overflow, wait_until_read
+from serving import DESK, Watched, dashboard, overflow, wait_until_read
 
 from depthkit.corpus import Corpus
 
@@ -56,31 +56,6 @@ def watched(browser: Browser, address: str) -> Iterator[Watched]:
 
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
-
-
-PAGES = (
-    "/demo/overview",
-    "/demo/tasks",
-    "/demo/task?dataset=control&task=control-10-s1",
-    "/demo/runs",
-    f"/demo/run?id={RUN}",
-    "/demo/search?find=osprey-45",
-)
-
-
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_no_page_is_wider_than_the_window_or_asks_others(
-    browser: Browser, address: str, size: dict[str, int]
-):
-    page = browser.new_page(viewport=size)
-    watched = Watched(page, address)
-    for path in PAGES:
-        watched.open(path)
-        expect(page.locator("h1")).to_be_visible()
-        expect(page.locator(".provenance")).to_contain_text("188 scripted")
-        assert overflow(page) <= 0, path
-    page.close()
-    watched.check()
 
 
 def test_from_the_overview_to_a_turn_and_back(watched: Watched):

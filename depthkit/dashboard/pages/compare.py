@@ -238,14 +238,15 @@ def _rival(context: Context, model: str) -> str:
 
 
 def _shared_cap(context: Context, x: str, y: str) -> str:
-    """No cap if both models have such runs of a task, else the cap with most tasks of both."""
+    """No cap if both models have such runs of a task, else the largest with most tasks of both."""
     rows = context.snapshot.rows(
         """
         SELECT cap_name, count(*) AS n FROM (
             SELECT cap_name, dataset, task_id FROM runs
             WHERE verdict <> 'none' AND model IN (?, ?)
             GROUP BY ALL HAVING count(DISTINCT model) = 2
-        ) GROUP BY cap_name ORDER BY cap_name = 'none' DESC, n DESC LIMIT 1
+        ) GROUP BY cap_name
+        ORDER BY cap_name = 'none' DESC, n DESC, try_cast(cap_name AS INTEGER) DESC LIMIT 1
         """,
         [x, y],
     )

@@ -50,7 +50,8 @@ def list_page(context: Context, page: str, query: Query) -> str:
         ends = f"{measuring_now(context)}{ends}"
     body = (
         f'<div class="with-side"><aside class="side">{filters}</aside>'
-        f'<div class="content" id="list" data-live="{int(live)}">'
+        f'<div class="content" id="list" data-live="{int(live)}" '
+        f'data-digest="{plain(context.snapshot.digest)}">'
         f"{_heading(context, page, title, found, live)}"
         f"{_chosen(context, page, view)}"
         f"{ends}"

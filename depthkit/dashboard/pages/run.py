@@ -49,7 +49,7 @@ def run_page(context: Context, query: Query) -> str:
     else:
         body += f"{verifier(trial, needle)}{file_list(context, trial)}"
     title = f"{run['task_id']} · {run['model']}"
-    vendor = found.recording is not None
+    vendor = found.plays
     return html.document(
         context,
         "runs",
@@ -160,7 +160,7 @@ def _bar(
 
 
 def _player(context: Context, run_id: str, found: Course) -> str:
-    if found.recording is None:
+    if not found.plays:
         return ""
     markers = [
         [turn.seconds, f"turn {turn.number}"] for turn in found.turns if turn.seconds is not None

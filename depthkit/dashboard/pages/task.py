@@ -12,6 +12,7 @@ from depthkit.dashboard.ladder import Cell, Ladder, Rung, ladder, run_class, run
 from depthkit.dashboard.listing import Query
 from depthkit.dashboard.pages.beside import derived, replays
 from depthkit.dashboard.pages.marks import marks
+from depthkit.dashboard.pages.solution import code, solution
 from depthkit.dashboard.source import ENDINGS, depth_text
 from depthkit.dashboard.text import block, plain
 
@@ -207,16 +208,10 @@ def _directory(context: Context, task: dict[str, Any]) -> str:
             f"<pre class=file tabindex=0>{block(segment.instruction)}</pre>"
         )
         parts += [
-            f"<details class=code><summary>{what}{name} <small>{plain(file)}</small></summary>"
-            f"<pre class=file tabindex=0>{taskdir.highlight(text)}</pre></details>"
-            for what, files in (("Solution", segment.solution), ("Checks", segment.checks))
-            for file, text in files
+            solution(f"Solution{name}", file, text, number) for file, text in segment.solution
         ]
+        parts += [code(f"Checks{name}", file, text) for file, text in segment.checks]
     if found.environment:
         parts.append("<h2>Environment</h2>")
-    parts += [
-        f"<details class=code><summary>{plain(file)}</summary>"
-        f"<pre class=file tabindex=0>{taskdir.highlight(text)}</pre></details>"
-        for file, text in found.environment
-    ]
+    parts += [code("", file, text) for file, text in found.environment]
     return "".join(parts)

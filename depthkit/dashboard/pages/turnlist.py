@@ -37,8 +37,8 @@ def turn_items(context: Context, run_id: str, found: Course, needle: str) -> Ite
 
 def _between(context: Context, run_id: str, between: Between, needle: str) -> str:
     if between.kind == "segment":
-        name = f": {plain(between.text)}" if between.text else ""
-        return f'<li class="segment">Next segment{name}</li>'
+        name = f"Segment: {plain(between.text)}" if between.text else "Next segment"
+        return f'<li class="segment">{name}</li>'
     names = {"message": "Message to the agent", "summarization": "Context summarized"}
     links = "".join(
         f' <a href="{context.page("file", id=run_id, name=name)}">{plain(name.split("/")[-1])}</a>'

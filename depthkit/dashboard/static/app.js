@@ -79,17 +79,30 @@
     setTimeout(() => { for (const field of form.elements) field.disabled = false; }, 0);
   }));
 
-  // Following a corpus while it grows: ask whether it changed, then replace the list.
+  // Following a corpus while it grows: ask whether it changed, then replace the list; now and then
+  // also without, as somebody may have begun to measure. Focus and scrolling stay where they are.
+  function replaceList(list, part) {
+    const place = list.contains(document.activeElement) ? document.activeElement : null;
+    const target = place?.getAttribute("href");
+    const left = list.querySelector(".scroll")?.scrollLeft ?? 0;
+    list.replaceChildren(...part.childNodes);
+    const box = list.querySelector(".scroll");
+    if (box) box.scrollLeft = left;
+    const again = target && Array.from(list.querySelectorAll("a")).find((a) => a.getAttribute("href") === target);
+    if (!again) return;
+    again.focus({ preventScroll: true });
+    if (again.matches("a.row")) { at = rows().indexOf(again); again.closest("tr").classList.add("at"); }
+  }
   async function follow(list) {
-    let seen = null;
-    for (;;) {
+    let seen = list.dataset.digest;
+    for (let round = 1; ; round += 1) {
       try {
         const state = await (await fetch(`${home}data/state`)).json();
-        if (seen !== null && (state.digest !== seen || list.querySelector("[data-measuring]"))) {
+        if (state.digest !== seen || list.querySelector("[data-measuring]") || round % 4 === 0) {
           const text = await (await fetch(location.href)).text();
           const fresh = new DOMParser().parseFromString(text, "text/html");
           const part = fresh.getElementById(list.id);
-          if (part) { list.replaceChildren(...part.childNodes); }
+          if (part) replaceList(list, part);
           const line = fresh.querySelector(".provenance");
           if (line) document.querySelector(".provenance").replaceWith(line);
         }

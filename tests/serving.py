@@ -8,7 +8,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,6 +18,7 @@ from playwright.sync_api import Page
 
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 
 
 @contextmanager
@@ -86,6 +89,22 @@ class Watched:
         """Nothing was asked of others, nothing complained."""
         assert self.outside == []
         assert self.complaints == []
+
+
+def serious(page: Page) -> list[str]:
+    """Findings of axe-core of impact serious or critical, and the elements they are about.
+
+    The page has had :data:`AXE` as an initial script.
+    """
+    found: dict[str, Any] = page.evaluate(
+        "async () => await axe.run(document, {resultTypes: ['violations']})"
+    )
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
 
 
 def overflow(page: Page) -> int:
