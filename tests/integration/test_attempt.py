@@ -24,7 +24,7 @@ REPLIES = ("echo part-1 > /app/out-1", "echo part-2 > /app/out-2")
 def answer(folder: Path, turn: int, text: str) -> str:
     """Wait for a turn, answer it, and give back what was seen."""
     asked = folder / f"turn-{turn:03}.txt"
-    until = time.monotonic() + 120
+    until = time.monotonic() + 240
     while not asked.exists():
         assert time.monotonic() < until, f"no {asked.name}"
         time.sleep(0.1)
@@ -39,13 +39,17 @@ def test_a_task_is_tried_blind_and_recorded_as_an_evaluation(tmp_path: Path) -> 
         *("--exchange", str(turns), "--corpus", str(tmp_path / "corpus")),
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        seen = [
-            answer(turns, 1, reply(REPLIES[0], complete=True)),
-            answer(turns, 2, "no reply in the form that was asked for"),
-            answer(turns, 3, reply(REPLIES[1], complete=True)),
-            answer(turns, 4, reply(complete=True)),  # confirms, as after the last segment
-        ]
-        printed, _ = process.communicate(timeout=120)
+        try:
+            seen = [
+                answer(turns, 1, reply(REPLIES[0], complete=True)),
+                answer(turns, 2, "no reply in the form that was asked for"),
+                answer(turns, 3, reply(REPLIES[1], complete=True)),
+                answer(turns, 4, reply(complete=True)),  # confirms, as after the last segment
+            ]
+            printed, _ = process.communicate(timeout=240)
+        except BaseException:
+            process.terminate()
+            raise
     assert process.returncode == 0
     assert "part 2 of 2" in re.sub(r"\s+", " ", seen[1])
     solution = (task / "steps" / "s2" / "solution" / "solve.sh").read_text()
