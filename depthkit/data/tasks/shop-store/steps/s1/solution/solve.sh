@@ -42,6 +42,6 @@ db config set appendonly yes
 await rewritten
 db config rewrite
 db shutdown nosave || true
-await eval '! pgrep -x redis-server >/dev/null'
+await [ ! -e "$home/redis.pid" ]
 # key-step: end
 start

@@ -36,7 +36,7 @@ masterauth $(password_of repl)
 END
 done
 REDISCLI_AUTH=$old redis-cli -p 7001 shutdown nosave || true
-await eval '! pgrep -x redis-server >/dev/null'
+await [ ! -e /srv/nodes/a/redis.pid ]
 for node in a b c; do redis-server "/srv/nodes/$node/redis.conf"; done
 for node in a b c; do await answers "$node"; done
 for node in b c; do await linked "$node"; done

@@ -3,11 +3,15 @@ password_of() { awk -v who="$1" '$1 == who { print $2 }' /srv/shop/accounts.txt;
 port_of() { case $1 in a) echo 7001 ;; b) echo 7002 ;; c) echo 7003 ;; r) echo 7010 ;; esac; }
 as() { REDISCLI_AUTH=$(password_of "$1") redis-cli -e --user "$1" -p "$(port_of "$2")" "${@:3}" </dev/null; }
 copy=$(mktemp -d)
+declare -A served
 serve() { # COPY CONFIG…
     redis-server "${@:2}" --port 0 --unixsocket "$copy/$1/socket" --daemonize no --logfile '' \
         --dir "$copy/$1" --pidfile "$copy/$1/pid" --replicaof no one >"$copy/$1/log" 2>&1 </dev/null &
+    served[$1]=$!
     for _ in {1..200}; do [[ -z $(again "$1" ping) ]] || break; sleep 0.1; done
 }
+# Ends a server of the check's own, whether it lets anybody in or not.
+end() { kill -KILL "${served[$1]}" 2>/dev/null && wait "${served[$1]}" 2>/dev/null; }
 again() { REDISCLI_AUTH=$(password_of admin) redis-cli --user admin -s "$copy/$1/socket" "${@:2}" </dev/null 2>/dev/null; }
 old() { redis-cli -s "$copy/old/socket" "$@" </dev/null 2>/dev/null; }
 info() { as admin "$1" info | tr -d '\r' | sed -n "s/^$2://p"; }
@@ -19,6 +23,7 @@ marked() { "$@" xrange orders - + | grep -c -x drill; }
 mkdir "$copy/old"
 cat /srv/shop/dump.rdb >"$copy/old/dump.rdb"
 redis-server --port 0 --unixsocket "$copy/old/socket" --dir "$copy/old" >"$copy/old/log" 2>&1 </dev/null &
+served[old]=$!
 for _ in {1..200}; do [[ -z $(old ping) ]] || break; sleep 0.1; done
 wanted=$(carts old)
 
@@ -37,7 +42,7 @@ for node in a b c; do
     expect_eq "orders-$node" "$(as app "$node" xlen orders)" "$(($(old xlen orders) + 1))" int
     expect_eq "keys-$node" "$(as admin "$node" dbsize)" "$(as admin c dbsize)" int
     expect_eq "kept-keys-$node" "$(again "$node" dbsize)" "$(as admin c dbsize)" int
-    again "$node" shutdown nosave
+    end "$node"
 done
 # Node r is the store as it was between the mark and the damage, by itself.
 expect_eq restored-carts "$(carts as admin r)" "$wanted"
@@ -61,11 +66,11 @@ expect_ok back-cut -- redis-check-aof --truncate-to-timestamp "$second" "$manife
 serve back /srv/nodes/a/redis.conf
 expect_eq back-carts "$(carts again back)" "$wanted"
 expect_eq back-orders "$(again back xlen orders)" "$(old xlen orders)" int
-again back shutdown nosave
+end back
 for port in 26001 26002 26003; do
     expect_eq "replicas-$port" "$(redis-cli -p "$port" sentinel replicas shop | grep -A 1 -x port | grep '^70')" "7001, 7002" set
     expect_out "primary-$port" '^7003$' -- redis-cli -p "$port" sentinel get-master-addr-by-name shop
 done
 for node in a b; do expect_eq "link-$node" "$(info "$node" master_link_status)" up; done
-old shutdown nosave
+end old
 rm -rf "$copy"
