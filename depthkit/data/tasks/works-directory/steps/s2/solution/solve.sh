@@ -7,7 +7,7 @@ suffix=dc=works,dc=example
 replica=cn=replica,ou=services,$suffix
 password_of() { awk -v who="$1" '$1 == who { print $2 }' /srv/old/passwords.txt; }
 as_admin() { "$1" -x -H "$main" -D "cn=admin,$suffix" -w "$(password_of "cn=admin,$suffix")" "${@:2}"; }
-await() { for _ in {1..150}; do "$@" && return; sleep 0.1; done; return 1; }
+await() { for _ in {1..600}; do "$@" && return; sleep 0.1; done; return 1; }
 state() {
     ldapsearch -x -LLL -H "$1" -D "cn=admin,$suffix" -w "$(password_of "cn=admin,$suffix")" \
         -s base -b "$suffix" contextCSN 2>/dev/null | grep contextCSN
