@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test tools demo bench smoke-model lab lock clean
+.PHONY: help setup report test tools demo replay-tasks bench smoke-model lab lock clean
 
 # Of .venv, or of the active conda environment; `setup` has run when a recipe asks for it.
 python = "$$(env/setup.sh --python)"
@@ -10,7 +10,7 @@ bin = "$$(dirname $(python))"
 with_engine = env/engine.sh run -- sh -c 'set -e; env/base/build.sh; env/tools/build.sh; $(1)' $(python)
 
 help:  ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 setup:  ## install everything into .venv (or the active conda environment); quick when nothing changed
 	@env/setup.sh
@@ -27,6 +27,9 @@ test: setup  ## check style and types, run all tests, those with containers and 
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
 	@$(call with_engine,"$$0" -m depthkit.experiments.demo)
+
+replay-tasks: setup  ## check and replay the tasks that ship, write the result beside them
+	@$(call with_engine,"$$0" -m depthkit generate replay-tasks)
 
 bench: setup  ## time the trial runner against Harbor's own, side by side
 	@$(call with_engine,for file in tests/benchmarks/bench_*.py; do "$$0" "$$file"; done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from depthkit.artifacts.datasets import numbers
 from depthkit.artifacts.own_tasks import OwnTasks, known_line, measured_line, one_row, own_tasks
 from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.corpus import Corpus
-from depthkit.model import Segment
+from depthkit.model import Segment, Task
 from depthkit.protocol import ABOVE
 from depthkit.stats import quantile, spread
 
@@ -144,7 +144,7 @@ def task_size_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) ->
         datasets: Only these; ``None`` for those of group ``ours``.
     """
     own = own_tasks(corpus, datasets)
-    frame = pd.DataFrame([_size(own, measure) for measure in MEASURES])
+    frame = sizes(own.records.values())
     return Table(
         title=(
             "Statistics of our tasks: median, with the 10th and 90th percentiles in brackets. "
@@ -153,13 +153,19 @@ def task_size_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) ->
         ),
         frame=frame,
         provenance=known_line(corpus, own),
-        draw=lambda: _sizes(frame),
+        draw=lambda: sizes_view(frame, "depth-table-9"),
         notes=(*own.notes, *_unknown(own, frame)),
     )
 
 
-def _size(own: OwnTasks, measure: str) -> dict[str, Any]:
-    tasks = [[_of(segment, measure) for segment in task.segments] for task in own.records.values()]
+def sizes(records: Iterable[Task]) -> pd.DataFrame:
+    """The rows of Table 9, one a measure, over some tasks."""
+    tasks = list(records)
+    return pd.DataFrame([_size(tasks, measure) for measure in MEASURES])
+
+
+def _size(records: Iterable[Task], measure: str) -> dict[str, Any]:
+    tasks = [[_of(segment, measure) for segment in task.segments] for task in records]
     by_segment = spread([value for task in tasks for value in task])
     by_task = spread([float(sum(task)) for task in tasks])  # nan if any segment is not known
     return {
@@ -193,7 +199,8 @@ def _unknown(own: OwnTasks, frame: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _sizes(frame: pd.DataFrame) -> Any:
+def sizes_view(frame: pd.DataFrame, table_id: str) -> Any:
+    """Table 9 as it is printed, of :func:`sizes`."""
     shown = pd.DataFrame({"Measure": [MEASURES[measure] for measure in frame["measure"]]})
     for heading, kind in (("Per segment", "segment"), ("Per task", "task")):
         columns = [f"{kind}_{part}" for part in ("median", "p10", "p90")]
@@ -201,7 +208,7 @@ def _sizes(frame: pd.DataFrame) -> Any:
             MISSING if pd.isna(median) else f"{median:,.0f} [{low:,.0f}, {high:,.0f}]"
             for median, low, high in frame[columns].itertuples(index=False)
         ]
-    return plain_table(shown, "depth-table-9", rows="Measure")
+    return plain_table(shown, table_id, rows="Measure")
 
 
 @artifact("depth/section-G", section="G, text")

@@ -60,7 +60,7 @@ app = typer.Typer(
     help="Measure how deep terminal tasks are, and look into what agents did.",
 )
 
-_RUNS_TRIALS = {"free", "ladder", "check", "merge", "replay"}
+_RUNS_TRIALS = {"free", "ladder", "check", "merge", "replay", "generate"}
 
 
 @app.callback()

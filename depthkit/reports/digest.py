@@ -10,6 +10,7 @@ from pathlib import Path
 
 import depthkit
 from depthkit.corpus import Corpus
+from depthkit.generation.bundled import find_log
 from depthkit.reports.listing import Report
 
 _PACKAGE = Path(depthkit.__file__).parent
@@ -30,10 +31,19 @@ def report_digests(reports: Iterable[Report]) -> list[str]:
             text,
             json.dumps(dict(report.parameters), sort_keys=True),
             corpora[corpus] if isinstance(corpus, str) else "",
+            *_log_digest(report.parameters.get("log")),
             _code_digest(text, imports),
         ]
         digests.append(hashlib.sha256(json.dumps(parts).encode()).hexdigest())
     return digests
+
+
+def _log_digest(log: object) -> list[str]:
+    """Of a generation log; none for a report without one."""
+    if not isinstance(log, str):
+        return []
+    path = find_log(log)
+    return [hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest()]
 
 
 def _code_digest(notebook: str, imports: dict[Path, tuple[Path, ...]]) -> str:

@@ -1,0 +1,180 @@
+"""``depthkit generate task``: a seed, an author, a task that is accepted or not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from depthkit.errors import DepthkitError
+from depthkit.generation.draft import Draft
+from depthkit.generation.log import GenerationLog
+from depthkit.generation.session import Rules, Session
+from depthkit.model import Provenance
+from depthkit.trials import engine
+from depthkit.trials.limits import Limits, Watch
+from depthkit.trials.models import ModelSpec, select_models
+
+# Harbor and LiteLLM would otherwise ask the network when they are imported.
+os.environ.setdefault("HARBOR_TELEMETRY", "0")
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+MENDS = 8
+"""Refused replays of a segment that a model may mend."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What became of a call.
+
+    Attributes:
+        outcome: ``accepted``, ``rejected`` or ``stopped``.
+        reason: Why, where it is not accepted.
+        limit: Whether one of the limits stopped it.
+        task: Where the accepted task stands.
+        finished: Segments that are finished.
+    """
+
+    outcome: str
+    reason: str | None
+    limit: bool
+    task: Path | None
+    finished: int
+
+    def row(self) -> dict[str, Any]:
+        """For scripts."""
+        return {
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "task": str(self.task) if self.task else None,
+            "finished": self.finished,
+        }
+
+
+def generate_task(
+    seed_dir: Path,
+    out: Path,
+    *,
+    k: int,
+    model: str | None = None,
+    models_file: Path | None = None,
+    log_file: Path | None = None,
+    strict: bool = False,
+    mends: int | None = None,
+    limits: Limits | None = None,
+    workers: int = 2,
+    most_turns: int | None = None,
+    provenance: Provenance = "measured",
+) -> Generated:
+    """Let an author write a task, or go on where it was stopped.
+
+    Args:
+        seed_dir: The seed environment.
+        out: Where the accepted task is to stand; the draft is beside it.
+        k: Number of segments.
+        model: The author's name in the registry; ``None`` for whoever speaks on stdin.
+        models_file: A registry laid over the bundled one.
+        log_file: The generation log; by default ``generation.jsonl`` beside ``out``.
+        strict: Whether all replays of Table 8 must be noticed.
+        mends: Refused replays of a segment that may be mended; by default :data:`MENDS` for a
+            model, and as many as it takes on stdin.
+        limits: When to stop.
+        workers: Containers at a time in acceptance.
+        most_turns: Replies of a model for one segment.
+        provenance: What the log says of it: ``scripted`` where a policy answers for the model.
+
+    Raises:
+        DepthkitError: The seed, the model or the draft cannot be used, another process works on
+            the draft, or no engine answers.
+    """
+    limits = limits or Limits()
+    spec = select_models([model], models_file)[0] if model else None
+    if spec is not None:
+        spec.check_ready(os.environ)
+        if spec.policy is not None:
+            raise DepthkitError(f"{spec.name} plays terminal tasks; it cannot write one.")
+        limits.prices([spec])
+    elif limits.max_cost is not None or limits.reserve is not None:
+        raise DepthkitError("--max-cost and --reserve are for models; stdio costs nothing.")
+    out = out.resolve()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with _held(out):
+        draft = Draft(out, seed_dir, k)
+        log = GenerationLog(
+            log_file or out.parent / "generation.jsonl",
+            task=out.name,
+            seed=draft.seed.name,
+            author=spec.name if spec else "stdio",
+            provenance=provenance,
+        )
+        rules = Rules(
+            strict=strict,
+            mends=MENDS if mends is None and spec else mends,
+            host_files=spec is None,
+            tells_replays=spec is None,
+            workers=workers,
+        )
+        logging.getLogger("LiteLLM").setLevel(logging.ERROR)
+        try:
+            engine.clean()
+            return asyncio.run(_write(draft, log, rules, spec, limits, most_turns))
+        finally:
+            engine.release()
+
+
+async def _write(
+    draft: Draft,
+    log: GenerationLog,
+    rules: Rules,
+    spec: ModelSpec | None,
+    limits: Limits,
+    most_turns: int | None,
+) -> Generated:
+    from depthkit.generation import author, stdio
+    from depthkit.trials.budget import PURSE, Budget, Purse
+
+    watch = Watch(limits, [spec] if spec else [], {})
+    watch.start()
+    session = Session(draft, log, rules)
+    limit = False
+    try:
+        if spec is None:
+            await stdio.drive(session, sys.stdin, sys.stdout)
+        else:
+            PURSE.set(Purse(Budget(limits.max_cost)))
+            turns = author.MOST_TURNS if most_turns is None else most_turns
+            await author.drive(session, spec, watch, most_turns=turns)
+    except author.StoppedError as stopped:
+        session.over, session.reason, limit = "stopped", str(stopped), stopped.limit
+    finally:
+        await session.close()
+    accepted = session.over == "accepted"
+    return Generated(
+        outcome=session.over or "stopped",
+        reason=session.reason,
+        limit=limit,
+        task=draft.out if accepted else None,
+        finished=draft.k if accepted else session.finished,
+    )
+
+
+@contextlib.contextmanager
+def _held(out: Path) -> Iterator[None]:
+    """Keep other processes from the draft of a task."""
+    path = out.with_name(f".{out.name}.lock")
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DepthkitError(f"{out}: another process is writing this task.") from error
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,206 @@
+"""Tasks written by a scripted author behind the model server, in real containers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from written_task import (
+    ASKS,
+    BY_HAND_ALONE,
+    KEY_STEPS,
+    MENDS,
+    MODELS,
+    SEGMENTS,
+    ScriptedAuthor,
+    done,
+    plan,
+    write_draft,
+    write_seed,
+    writes,
+)
+
+from depthkit.generation.acceptance import accept
+from depthkit.generation.log import LogSummary, read_log, summary
+from depthkit.generation.run import Generated, generate_task
+from depthkit.tasks import load_task
+from depthkit.trials.limits import Limits
+from depthkit.trials.scripted.server import ScriptedServer
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+LOADING = SEGMENTS[0]["solve.sh"].partition("set -eu\n")[2].replace("# key-step", "# the step")
+"""A second segment that begins with it needs nothing of the first."""
+
+KEY = "sk-of-the-author-8f2b61"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("generation")
+    write_seed(folder / "seeds" / "readings")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTHOR_KEY", KEY)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[ScriptedServer]:
+    policies = {"mends": ScriptedAuthor(MENDS), "by-hand": ScriptedAuthor(BY_HAND_ALONE)}
+    with ScriptedServer(policies) as server:
+        registry = "".join(MODELS.format(name=name, url=server.base_url) for name in policies)
+        (folder / "models.toml").write_text(registry)
+        yield server
+
+
+def written(folder: Path, name: str, model: str, **more: Any) -> Generated:
+    return generate_task(
+        folder / "seeds" / "readings",
+        folder / "tasks" / name,
+        model=model,
+        models_file=folder / "models.toml",
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def accepted(folder: Path, server: ScriptedServer) -> Generated:
+    return written(folder, "readings", "mends", k=2, strict=True, limits=Limits(max_cost=1.0))
+
+
+@pytest.fixture(scope="module")
+def rejected(folder: Path, server: ScriptedServer, accepted: Generated) -> Generated:
+    return written(folder, "by-hand", "by-hand", k=2, mends=1)
+
+
+@pytest.fixture(scope="module")
+def log(folder: Path, accepted: Generated, rejected: Generated) -> LogSummary:
+    return summary(folder / "tasks" / "generation.jsonl")
+
+
+def test_a_model_writes_a_task_that_passes_every_replay(accepted: Generated, folder: Path) -> None:
+    assert (accepted.outcome, accepted.reason, accepted.finished) == ("accepted", None, 2)
+    task = load_task(folder / "tasks" / "readings")
+    assert task.record.group == "ours"
+    assert task.record.seed_env == "readings"
+    assert [segment.key_steps for segment in task.record.segments] == [1, 1]
+    assert "- `rows`: number of rows in the table" in task.instructions[0]
+    assert not (folder / "tasks" / "readings.draft").exists()
+
+
+def test_the_log_shows_what_was_mended_and_why_one_was_rejected(log: LogSummary) -> None:
+    good, bad = log.tasks
+    assert (good.whole.format_errors, good.whole.replays_failed, good.outcome) == (1, 1, "accepted")
+    assert [good.segments[n].turns for n in (1, 2)] == [5, 2]
+    assert good.whole.cost_usd
+    assert [row["key_step"] for row in good.statistics] == list(KEY_STEPS)
+    assert all(row["holds"] == row["results"] > 0 for row in good.table8)
+    assert len(good.table8) == 4  # No event is marked.
+    assert bad.outcome == "rejected"
+    assert bad.reason is not None
+    assert "segment 1 was still refused after 1 mends: segment 1, stored" in bad.reason
+    assert log.accepted_share == 0.5
+    assert log.tasks_per_usd == pytest.approx(1 / log.cost_usd) if log.cost_usd else False
+
+
+def test_a_solution_that_relies_on_a_change_by_hand_is_rejected(
+    rejected: Generated, folder: Path
+) -> None:
+    assert rejected.outcome == "rejected"
+    assert not (folder / "tasks" / "by-hand").exists()
+    assert (folder / "tasks" / "by-hand.rejected-1").is_dir()
+
+
+def test_the_key_is_in_no_file(folder: Path, log: LogSummary) -> None:
+    for path in (folder / "tasks").rglob("*"):
+        assert not path.is_file() or KEY.encode() not in path.read_bytes()
+
+
+def test_the_model_is_told_the_exact_error_and_starts_a_segment_in_a_clean_container(
+    server: ScriptedServer, accepted: Generated
+) -> None:
+    told = [
+        str(message["content"])
+        for body in server.requests
+        if body["model"] == "mends"
+        for message in body["messages"]
+        if message["role"] == "user"
+    ]
+    error = "/srv/out/load.txt is read, but no reports.toml declares it"
+    assert any(error in text for text in told)
+    assert any("readings.db" in text and "load.txt" in text for text in told)
+
+
+def test_strict_a_second_segment_that_needs_no_key_step_is_not_accepted(tmp_path: Path) -> None:
+    again = SEGMENTS[1]["solve.sh"].replace("set -eu\n", f"set -eu\nrm -rf /srv/data\n{LOADING}\n")
+    draft = write_draft(tmp_path, {}, {"solve.sh": again})
+    verdict = accept(draft, strict=True)
+    assert verdict.faults == [
+        "key step removed next run, segment 1: does not hold",
+        "previous segment skipped, segment 2: does not hold",
+    ]
+    assert not verdict.accepted
+
+
+# --- stopped by force ---
+
+
+class Author:
+    """A program that speaks the protocol to the command line."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        command = [sys.executable, "-m", "depthkit", "generate", "task"]
+        command += [str(folder / "seeds" / "readings"), "-k", "3", "--driver", "stdio"]
+        command += ["-o", str(folder / "tasks" / "killed"), *more]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
+        )
+        self.hello = self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def say(self, *messages: dict[str, Any]) -> dict[str, Any]:
+        """Send messages; gives the last answer."""
+        assert self.process.stdin is not None
+        answer = self.hello
+        for message in messages:
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+            answer = self._answer()
+            assert answer["ok"], answer
+        return answer
+
+
+def test_killed_in_segment_3_it_goes_on_there_with_what_the_solutions_leave(folder: Path) -> None:
+    author = Author(folder)
+    author.say(plan([*ASKS, "Archive the database"]))
+    author.say(*writes(1), *done(1), *writes(2), *done(2))
+    author.say(
+        {"do": "run", "command": "touch /srv/by-hand"},
+        {"do": "write", "file": "instruction.md", "text": "Archive the database."},
+    )
+    author.process.send_signal(signal.SIGKILL)
+    author.process.wait()
+    again = Author(folder)
+    assert (again.hello["finished"], again.hello["segment"]) == (2, 3)
+    assert again.hello["resumed"]
+    assert list(again.hello["files"]) == ["instruction.md"]
+    seen = again.say({"do": "run", "command": "ls /srv; tail -n 2 /srv/out/largest.tsv"})["output"]
+    assert "by-hand" not in seen
+    assert "north   10" in seen
+    again.say({"do": "quit"})
+    assert again.process.wait() == 3
+    events = read_log(folder / "tasks" / "generation.jsonl")
+    mine = [event for event in events if event.task == "killed"]
+    assert [event.event for event in mine][-2:] == ["started", "stopped"]
+    assert sum(event.event == "finished" for event in mine) == 2
