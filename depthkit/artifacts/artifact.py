@@ -192,7 +192,7 @@ class Figure(Artifact):
 def file_label(name: str) -> str:
     """What a link to an exported file says: ``SVG``, or ``CSV (percentiles)`` of a part."""
     stem, _, suffix = name.rpartition(".")
-    part = re.search(r"(?:-\d+|-section-[a-z0-9]+(?:-\d+)?)-([a-z_]+)$", stem)
+    part = re.search(r"(?:-\d+|-section-[a-z0-9]+(?:-\d+)?|^generation-[a-z]+)-([a-z_]+)$", stem)
     return f"{suffix.upper()} ({part[1]})" if part else suffix.upper()
 
 

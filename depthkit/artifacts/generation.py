@@ -297,10 +297,12 @@ def generated_example_table(found: LogSummary, *, task: str | None = None) -> Ta
         title=f"Segments of a generated task: {told}".strip(),
         frame=frame,
         provenance="",
-        draw=lambda: plain_table(
-            shown,
-            "generation-example",
-            rows="Segment",
-            left=("The instruction asks to", "Key step"),
-        ),
+        draw=lambda: _example_view(shown),
     )
+
+
+def _example_view(shown: pd.DataFrame) -> Any:
+    left = ("The instruction asks to", "Key step")
+    table = plain_table(shown, "generation-example", rows="Segment", left=left)
+    # Sentences, which tables of numbers have no room for on one line.
+    return table.opt_css("#generation-example td { white-space: normal; vertical-align: top; }")

@@ -57,6 +57,10 @@ def task(
             show_default="8 for a model, no limit with stdio",
         ),
     ] = None,
+    max_turns: Annotated[
+        int,
+        typer.Option(min=1, help="Replies of a model for one segment before it is rejected."),
+    ] = 120,
     log: Annotated[
         Path | None,
         typer.Option(help="The generation log.", show_default="generation.jsonl beside DIR"),
@@ -80,11 +84,17 @@ def task(
 
     Example: depthkit generate task env/seeds/NAME -k 6 --model glm-5.3-flash -o tasks/ours/NAME
     """
+    from depthkit.generation.log import Event, told
     from depthkit.generation.run import generate_task
     from depthkit.trials.limits import Limits
 
     if (driver is Driver.model) != bool(model):
         raise DepthkitError("Name the model that writes with --model, or give --driver stdio.")
+
+    def tell(event: Event) -> None:
+        if driver is Driver.model:  # Who writes over stdin knows it from the answers.
+            typer.echo(told(event), err=True)
+
     done = generate_task(
         seed,
         out,
@@ -96,11 +106,13 @@ def task(
         mends=mends,
         limits=Limits(max_cost, reserve, stop_file, max_hours),
         workers=workers,
+        most_turns=max_turns,
+        on_event=tell,
     )
     if as_json and driver is Driver.model:
         print_json(done.row())
-    told = f": {done.reason}" if done.reason else ""
-    typer.echo(f"{done.outcome}{told} ({done.finished} of {segments} segments)", err=True)
+    more = f": {done.reason or done.task}" if done.reason or done.task else ""
+    typer.echo(f"{done.outcome}{more} ({done.finished} of {segments} segments)", err=True)
     if done.outcome == "stopped":
         typer.echo("The same command goes on from here.", err=True)
         raise typer.Exit(3)

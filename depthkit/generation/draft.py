@@ -19,8 +19,8 @@ from typing import Any
 
 from depthkit.corpus.lines import sync_directory
 from depthkit.errors import DepthkitError
-from depthkit.generation.formats import read_reports, undeclared, with_formats, without_formats
-from depthkit.generation.leaks import leaks
+from depthkit.generation.formats import read_reports, with_formats, without_formats
+from depthkit.generation.rules import task_faults
 from depthkit.generation.seeds import copy_environment, load_seed, seed_digest
 from depthkit.tasks.check_scripts import LIBRARY, TEST_SH
 from depthkit.tasks.load import LoadedTask, load_task
@@ -249,16 +249,7 @@ class Draft:
             self.path(number, name).chmod(0o755)
         try:
             self._render(number)
-            task = self.load(number)
-            reports = [
-                report
-                for each in range(1, number + 1)
-                for report in read_reports(self.path(each, REPORTS), f"steps/s{each}/{REPORTS}")
-            ]
-            place = f"steps/s{number}/"
-            script = read_text(self.path(number, CHECKS), f"{place}{CHECKS}")
-            faults = undeclared(f"{place}{CHECKS}", script, reports)
-            faults += map(str, leaks(task))
+            faults = task_faults(self.load(number))
             found = review(self.task)
         except DepthkitError as error:
             return [str(error).replace(f"{self.task}/", "")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,11 +61,28 @@ class Event(Record):
 
 
 class GenerationLog:
-    """A log of one task's events, in a file that other tasks may share."""
+    """A log of one task's events, in a file that other tasks may share.
+
+    Args:
+        path: The file.
+        task: As in :class:`Event`, like the three that follow.
+        seed: See there.
+        author: See there.
+        provenance: See there.
+        on_event: Is told each event once it is on disk.
+    """
 
     def __init__(
-        self, path: Path, *, task: str, seed: str, author: str, provenance: str = "measured"
+        self,
+        path: Path,
+        *,
+        task: str,
+        seed: str,
+        author: str,
+        provenance: str = "measured",
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        self._on_event = on_event
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lines = Lines(path)
         self._known = {"task": task, "seed": seed, "author": author, "provenance": provenance}
@@ -77,7 +94,10 @@ class GenerationLog:
             DepthkitError: The disk does not take it.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._lines.append([Event(at=at, event=event, segment=segment, **self._known, **values)])
+        made = Event(at=at, event=event, segment=segment, **self._known, **values)
+        self._lines.append([made])
+        if self._on_event is not None:
+            self._on_event(made)
 
 
 def read_log(path: Path) -> list[Event]:
@@ -97,6 +117,28 @@ def read_log(path: Path) -> list[Event]:
                 f"{path}: line {number} is no event of a generation log."
             ) from error
     return events
+
+
+def told(event: Event) -> str:
+    """An event as a line for people who watch."""
+    where = f"segment {event.segment}: " if event.segment else ""
+    details = event.details
+    match event.event:
+        case "turn":
+            cost = "" if event.cost_usd is None else f", ${event.cost_usd:.4f}"
+            return f"{where}turn, {event.seconds or 0:.0f} s{cost}"
+        case "format_error":
+            return f"{where}error of form: {details['faults'][0]}"
+        case "replay":
+            return (
+                f"{where}replay {'passes' if details['passed'] else 'fails: ' + details['reason']}"
+            )
+        case "refused":
+            return f"not accepted: {details['faults'][0]}"
+        case "rejected" | "stopped":
+            return f"{event.event}: {details['reason']}"
+        case kind:
+            return f"{where}{kind}"
 
 
 @dataclass

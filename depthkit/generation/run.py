@@ -7,15 +7,16 @@ import contextlib
 import fcntl
 import logging
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
-from depthkit.generation.log import GenerationLog
+from depthkit.generation.log import Event, GenerationLog
 from depthkit.generation.session import Rules, Session
 from depthkit.model import Provenance
 from depthkit.trials import engine
@@ -72,6 +73,7 @@ def generate_task(
     workers: int = 2,
     most_turns: int | None = None,
     provenance: Provenance = "measured",
+    on_event: Callable[[Event], None] | None = None,
 ) -> Generated:
     """Let an author write a task, or go on where it was stopped.
 
@@ -89,6 +91,7 @@ def generate_task(
         workers: Containers at a time in acceptance.
         most_turns: Replies of a model for one segment.
         provenance: What the log says of it: ``scripted`` where a policy answers for the model.
+        on_event: Is told each event of the log.
 
     Raises:
         DepthkitError: The seed, the model or the draft cannot be used, another process works on
@@ -101,8 +104,10 @@ def generate_task(
         if spec.policy is not None:
             raise DepthkitError(f"{spec.name} plays terminal tasks; it cannot write one.")
         limits.prices([spec])
-    elif limits.max_cost is not None or limits.reserve is not None:
-        raise DepthkitError("--max-cost and --reserve are for models; stdio costs nothing.")
+    elif limits != Limits():
+        raise DepthkitError(
+            "Limits are for models; whoever writes over stdin stops when they like."
+        )
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     with _held(out):
@@ -113,6 +118,7 @@ def generate_task(
             seed=draft.seed.name,
             author=spec.name if spec else "stdio",
             provenance=provenance,
+            on_event=on_event,
         )
         rules = Rules(
             strict=strict,
@@ -125,6 +131,8 @@ def generate_task(
         try:
             engine.clean()
             return asyncio.run(_write(draft, log, rules, spec, limits, most_turns))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            return Generated("stopped", "interrupted", False, None, draft.finished)
         finally:
             engine.release()
 
@@ -144,15 +152,22 @@ async def _write(
     watch.start()
     session = Session(draft, log, rules)
     limit = False
+    writing = asyncio.current_task()
+    assert writing is not None
+    with contextlib.suppress(RuntimeError, ValueError):  # Elsewhere than in the main thread.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, writing.cancel)
     try:
         if spec is None:
-            await stdio.drive(session, sys.stdin, sys.stdout)
+            await stdio.drive(session, sys.stdin.fileno(), sys.stdout)
         else:
             PURSE.set(Purse(Budget(limits.max_cost)))
             turns = author.MOST_TURNS if most_turns is None else most_turns
             await author.drive(session, spec, watch, most_turns=turns)
     except author.StoppedError as stopped:
         session.over, session.reason, limit = "stopped", str(stopped), stopped.limit
+    except asyncio.CancelledError:
+        session.reason = "interrupted"
+        raise
     finally:
         await session.close()
     accepted = session.over == "accepted"

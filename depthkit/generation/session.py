@@ -21,6 +21,7 @@ from depthkit.generation.log import GenerationLog
 from depthkit.generation.terminal import MOST_SECONDS
 from depthkit.generation.world import Replayed, World
 from depthkit.tasks.text import read_text
+from depthkit.trials.environment import ContainerDiedError
 from depthkit.trials.threads import in_thread
 
 PROTOCOL = 1
@@ -120,6 +121,9 @@ class Session:
         handle: Callable[[Message], Awaitable[Answer]] = getattr(self, f"_{message['do']}")
         try:
             return await handle(message)
+        except ContainerDiedError:
+            await self.world.reset()
+            return _no("the container died; the next one is as the segments before leave it")
         except (DepthkitError, DockerException, RuntimeError) as error:
             return _no(str(error).replace(f"{self.draft.task}/", ""))
 

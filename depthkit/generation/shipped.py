@@ -22,7 +22,7 @@ from depthkit.experiments.check import check_tasks
 from depthkit.experiments.replay import Replayed, replay_tasks
 from depthkit.experiments.replay_plan import table_rows
 from depthkit.generation.acceptance import not_noticed
-from depthkit.generation.leaks import leaks
+from depthkit.generation.rules import task_faults
 from depthkit.model import Replay
 from depthkit.tasks.check_scripts import LIBRARY, check_script
 from depthkit.tasks.load import LoadedTask, load_task
@@ -81,7 +81,7 @@ def _tried(task: LoadedTask, workers: int, console: Console | None) -> dict[str,
         corpus = Path(scratch) / "corpus"
         [replayed] = replay_tasks([task.path], corpus, workers=workers, console=console)
     return {
-        "review": found + [str(leak) for leak in leaks(task)],
+        "review": found + task_faults(task),
         "faults": [fault.replace(f"{task.path}/", "") for fault in checked.faults],
         "table8": table_rows(replayed.replays),
         "not_noticed": [not_noticed(each) for each in replayed.replays if not each.holds],

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from typing import Any, TextIO
 
 from depthkit.generation.session import Session
 
+_CHUNK = 1 << 16
 
-async def drive(session: Session, source: TextIO, target: TextIO) -> None:
-    """Answer messages until the task is over or the input ends."""
+
+async def drive(session: Session, source: int, target: TextIO) -> None:
+    """Answer messages until the task is over or the input ends.
+
+    Args:
+        session: What answers.
+        source: File descriptor of the messages.
+        target: Where answers go.
+    """
     lines = _Lines(source)
 
     def say(answer: dict[str, Any]) -> None:
@@ -34,21 +43,29 @@ async def drive(session: Session, source: TextIO, target: TextIO) -> None:
 
 
 class _Lines:
-    """Lines of a stream, read in a daemon thread: it must not keep a process from ending."""
+    """Lines of a descriptor, read in a daemon thread: it must not keep a process from ending.
 
-    def __init__(self, source: TextIO) -> None:
+    Not of ``sys.stdin``, whose lock the thread would hold while the interpreter ends.
+    """
+
+    def __init__(self, source: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         threading.Thread(target=self._read, args=(source,), daemon=True).start()
 
-    def _read(self, source: TextIO) -> None:
+    def _read(self, source: int) -> None:
+        rest = b""
         try:
-            for line in iter(source.readline, ""):
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, None)
-        except RuntimeError:
-            return  # The loop is gone.
+            while chunk := os.read(source, _CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
+            for end in (rest, None):
+                self._loop.call_soon_threadsafe(self._queue.put_nowait, end)
+        except (OSError, RuntimeError):
+            return  # The descriptor or the loop is gone.
 
     async def next(self) -> str | None:
         """The next line; ``None`` at the end."""
-        return await self._queue.get()
+        line = await self._queue.get()
+        return None if line is None else line.decode(errors="replace")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 from written_task import (
     ASKS,
     BY_HAND_ALONE,
@@ -27,6 +28,8 @@ from written_task import (
     writes,
 )
 
+from depthkit.cli import app
+from depthkit.errors import DepthkitError
 from depthkit.generation.acceptance import accept
 from depthkit.generation.log import LogSummary, read_log, summary
 from depthkit.generation.run import Generated, generate_task
@@ -76,12 +79,15 @@ def accepted(folder: Path, server: ScriptedServer) -> Generated:
 
 
 @pytest.fixture(scope="module")
-def rejected(folder: Path, server: ScriptedServer, accepted: Generated) -> Generated:
-    return written(folder, "by-hand", "by-hand", k=2, mends=1)
+def rejected(folder: Path, server: ScriptedServer, accepted: Generated) -> Result:
+    arguments = ["generate", "task", str(folder / "seeds" / "readings"), "-k", "2", "--json"]
+    arguments += ["--model", "by-hand", "--models-file", str(folder / "models.toml")]
+    arguments += ["--mends", "1", "-o", str(folder / "tasks" / "by-hand")]
+    return CliRunner().invoke(app, arguments)
 
 
 @pytest.fixture(scope="module")
-def log(folder: Path, accepted: Generated, rejected: Generated) -> LogSummary:
+def log(folder: Path, accepted: Generated, rejected: Result) -> LogSummary:
     return summary(folder / "tasks" / "generation.jsonl")
 
 
@@ -111,11 +117,27 @@ def test_the_log_shows_what_was_mended_and_why_one_was_rejected(log: LogSummary)
 
 
 def test_a_solution_that_relies_on_a_change_by_hand_is_rejected(
-    rejected: Generated, folder: Path
+    rejected: Result, folder: Path
 ) -> None:
-    assert rejected.outcome == "rejected"
+    assert rejected.exit_code == 1
+    assert json.loads(rejected.stdout)["outcome"] == "rejected"
+    assert "segment 1: replay fails: segment 1, stored: is ''" in rejected.stderr
+    assert KEY not in rejected.output
     assert not (folder / "tasks" / "by-hand").exists()
     assert (folder / "tasks" / "by-hand.rejected-1").is_dir()
+
+
+def test_a_limit_stops_it_and_the_same_command_goes_on(
+    folder: Path, server: ScriptedServer
+) -> None:
+    sent = len(server.requests)
+    for limits in (Limits(max_cost=0.0), Limits(max_hours=0.0)):
+        log = folder / "limited.jsonl"
+        done = written(folder, "limited", "mends", k=2, limits=limits, log_file=log)
+        assert (done.outcome, done.limit, done.finished) == ("stopped", True, 0)
+    assert len(server.requests) == sent
+    with pytest.raises(DepthkitError, match="Limits are for models"):
+        generate_task(folder / "seeds/readings", folder / "x", k=2, limits=Limits(max_hours=1))
 
 
 def test_the_key_is_in_no_file(folder: Path, log: LogSummary) -> None:
@@ -169,14 +191,18 @@ class Author:
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
-    def say(self, *messages: dict[str, Any]) -> dict[str, Any]:
-        """Send messages; gives the last answer."""
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message; gives its answer."""
         assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def say(self, *messages: dict[str, Any]) -> dict[str, Any]:
+        """Send messages that can be carried out; gives the last answer."""
         answer = self.hello
         for message in messages:
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
-            answer = self._answer()
+            answer = self.ask(message)
             assert answer["ok"], answer
         return answer
 
@@ -198,6 +224,17 @@ def test_killed_in_segment_3_it_goes_on_there_with_what_the_solutions_leave(fold
     seen = again.say({"do": "run", "command": "ls /srv; tail -n 2 /srv/out/largest.tsv"})["output"]
     assert "by-hand" not in seen
     assert "north   10" in seen
+    # The terminal has a screen.
+    screen = again.say({"do": "keys", "text": "echo $((6 * 7))\n"})["screen"]
+    for _ in range(60):
+        screen = again.say({"do": "screen"})["screen"] if "\n42" not in screen else screen
+    assert "\n42" in screen
+    # A container that died is replaced.
+    died = again.ask({"do": "run", "command": "pkill -9 sleep; sleep 60"})
+    assert died["error"].startswith("the container died; the next one is as the segments before")
+    # Going back, what the segment made is gone.
+    assert again.say({"do": "back", "segment": 2}) == {"ok": True, "segment": 2}
+    assert again.say({"do": "run", "command": "ls /srv/out"})["output"] == "load.txt\n"
     again.say({"do": "quit"})
     assert again.process.wait() == 3
     events = read_log(folder / "tasks" / "generation.jsonl")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from written_task import write_draft
 
+from depthkit.generation.rules import task_faults
 from depthkit.generation.shipped import (
     RESULT_FILE,
     in_turn,
@@ -22,6 +23,8 @@ from depthkit.generation.shipped import (
     shipped_tasks,
     short_of,
 )
+from depthkit.tasks import load_task
+from depthkit.tasks.review import review
 
 ROOT = Path(__file__).parents[2]
 FOLDER = shipped_folder()
@@ -33,6 +36,12 @@ def test_the_committed_result_fits_the_files() -> None:
 
 def test_the_shares_are_the_papers_or_better() -> None:
     assert short_of(read_result(FOLDER)) == []
+
+
+def test_nothing_is_found_by_reading_them() -> None:
+    for path in shipped_tasks(FOLDER):
+        assert list(map(str, review(path).findings)) == []
+        assert task_faults(load_task(path)) == []
 
 
 @pytest.mark.docker

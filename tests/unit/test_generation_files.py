@@ -11,6 +11,7 @@ from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
 from depthkit.generation.formats import HEADING, read_reports, with_formats, without_formats
 from depthkit.generation.leaks import leaks
+from depthkit.generation.rules import task_faults
 from depthkit.generation.seeds import load_seed
 
 
@@ -133,6 +134,17 @@ def test_only_declared_fields_are_read(tmp_path: Path) -> None:
     reports = SEGMENTS[0]["reports.toml"].replace('rows = "', 'lines = "')
     [undeclared] = [f for f in faults(tmp_path, reports=reports) if "reports.toml" in f]
     assert "/srv/out/load.txt has no field or column 'rows' in reports.toml" in undeclared
+
+
+def test_the_formats_must_stand_as_they_are_declared(tmp_path: Path) -> None:
+    draft = write_draft(tmp_path)
+    assert draft.format_faults(1) == []
+    text = draft.path(1, "instruction.md").read_text()
+    draft.path(1, "instruction.md").write_text(text.replace("number of rows", "rows"))
+    assert task_faults(draft.load(1)) == [
+        "steps/s1/instruction.md: does not end with the formats that reports.toml declares"
+    ]
+    assert draft.format_faults(1) == []  # They are written anew.
 
 
 def test_a_key_step_must_be_marked(tmp_path: Path) -> None:

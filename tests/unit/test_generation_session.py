@@ -107,7 +107,9 @@ def test_over_stdin_every_line_has_an_answer(tmp_path: Path) -> None:
     own = session(tmp_path)
     lines = ["no JSON", "", json.dumps(plan()), json.dumps({"do": "quit"}), json.dumps(plan())]
     said = io.StringIO()
-    asyncio.run(drive(own, io.StringIO("\n".join(lines) + "\n"), said))
+    (tmp_path / "messages").write_text("\n".join(lines) + "\n")
+    with (tmp_path / "messages").open() as source:
+        asyncio.run(drive(own, source.fileno(), said))
     answers = [json.loads(line) for line in said.getvalue().splitlines()]
     assert [answer.get("ok") for answer in answers] == [None, False, True, True]
     assert answers[0]["type"] == "hello"
