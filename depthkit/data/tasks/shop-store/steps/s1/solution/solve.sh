@@ -16,7 +16,7 @@ start() {
 }
 install -d "$home"
 cp /srv/shop/dump.rdb "$home/dump.rdb"
-# What concerned the old host alone is replaced; what the shop relies on is taken over.
+# Only what the shop relies on is taken from cache1's file.
 {
     cat <<END
 bind 127.0.0.1

@@ -4,6 +4,7 @@ password_of() { awk -v who="$1" '$1 == who { print $2 }' /srv/shop/accounts.txt;
 port_of() { case $1 in a) echo 7001 ;; b) echo 7002 ;; c) echo 7003 ;; esac; }
 as() { REDISCLI_AUTH=$(password_of "$1") redis-cli -e --user "$1" -p "$(port_of "$2")" "${@:3}" </dev/null; }
 on() { as admin "$@"; }
+home=/srv/nodes/a
 await() { for _ in {1..300}; do "$@" && return; sleep 0.1; done; return 1; }
 state() { on "$1" info replication | tr -d '\r' | sed -n "s/^$2://p"; }
 is() { [ "$(state "$1" "$2")" = "$3" ]; }
@@ -26,7 +27,7 @@ on a config rewrite
 # event: begin failover
 on a shutdown nosave || true
 await leads 7003
-redis-server /srv/nodes/a/redis.conf
+redis-server "$home/redis.conf"
 # event: end
 for node in a b; do await is "$node" master_port 7003; done
 for node in a b; do await is "$node" master_link_status up; done

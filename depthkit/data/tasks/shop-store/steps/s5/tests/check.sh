@@ -37,14 +37,14 @@ for node in a b c; do
     tar -C "/srv/nodes/$node" -cf - . | tar -C "$copy/$node" -xf -
     serve "$node" "/srv/nodes/$node/redis.conf"
     expect_eq "carts-$node" "$(carts as admin "$node")" "$wanted"
-    expect_eq "order-$node" "$(marked as app "$node")" 1 int # the order of the drill, once
+    expect_eq "order-$node" "$(marked as app "$node")" 1 int
     expect_eq "mark-$node" "$(as app "$node" exists drill:mark)" 0 int
     expect_eq "orders-$node" "$(as app "$node" xlen orders)" "$(($(old xlen orders) + 1))" int
     expect_eq "keys-$node" "$(as admin "$node" dbsize)" "$(as admin c dbsize)" int
     expect_eq "kept-keys-$node" "$(again "$node" dbsize)" "$(as admin c dbsize)" int
     end "$node"
 done
-# Node r is the store as it was between the mark and the damage, by itself.
+# Node r: after the mark, before the damage.
 expect_eq restored-carts "$(carts as admin r)" "$wanted"
 expect_eq restored-mark "$(as app r get drill:mark)" before
 expect_eq restored-orders "$(as app r xlen orders)" "$(old xlen orders)" int
@@ -56,7 +56,7 @@ expect_port listening-r 127.0.0.1 7010
 expect_out restored-role '^role:master' -- as admin r info replication
 expect_fail restored-closed NOAUTH -- redis-cli -e -p 7010 ping
 expect_eq restored-who "$(as admin r acl users)" "$(as admin a acl users)" set
-# And the files of a alone can be taken back to the second of the mark, whoever does it.
+# The files of a alone are enough to do it again.
 mkdir "$copy/back"
 tar -C /srv/nodes/a -cf - . | tar -C "$copy/back" -xf -
 manifest=$(find "$copy/back" -name '*.manifest' | head -n 1)
