@@ -11,7 +11,7 @@ new() { git -C "$work/$1" "${@:2}"; }
 for name in lichtplan gastspiel; do git clone -q "$(url pult $name)" "$work/$name"; done
 secret=$(old lichtplan show premiere-2019:pult/ftp.ini | grep '^password' | cut -d = -f 2 | tr -d ' ')
 # Nowhere below /srv but in the handover, packed or not.
-repositories() { find /srv /home -path $h -prune -o -type f -name HEAD -printf '%h\n' | while read -r each; do [ ! -d "$each/objects" ] || echo "$each"; done; }
+repositories() { find /srv /home -path $h -prune -o -type f -name HEAD -printf '%h\n' | while read -r each; do ! git --git-dir="$each" rev-parse 2>/dev/null || echo "$each"; done; }
 holding() {
     local each
     [ -n "$secret" ] || echo 'no secret is known'
