@@ -248,3 +248,28 @@ def replay_shipped_tasks(
         typer.secho(fault, fg=typer.colors.RED, err=True)
     if wrong:
         raise typer.Exit(1)
+
+
+@generate.command("shipped")
+def shipped(as_json: JsonFlag = False) -> None:
+    """List the tasks that come with the package, each with its evidence.
+
+    Size, what replays with one part changed gave (Table 8), and blind attempts by hand, whose runs
+    are the bundled corpus `attempts`. D is unmeasured until a model of a model set has run.
+    """
+    from rich.console import Console
+
+    from depthkit.corpus import Corpus
+    from depthkit.errors import DepthkitError
+    from depthkit.generation.overview import ATTEMPTS, overview, overview_table
+    from depthkit.generation.shipped import shipped_folder
+
+    try:
+        attempts = Corpus.open(ATTEMPTS)
+    except DepthkitError:  # none is bundled
+        attempts = None
+    rows = overview(shipped_folder(), attempts)
+    if as_json:
+        print_json(rows)
+    else:
+        Console().print(overview_table(rows))
