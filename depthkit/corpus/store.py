@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
@@ -27,6 +27,9 @@ _LAST_TASKS = """
     QUALIFY line = max(line) OVER (PARTITION BY dataset, task_id)
     ORDER BY line
 """
+
+
+_AT_ONCE = 2_000
 
 
 class Corpus:
@@ -299,12 +302,22 @@ class Corpus:
             f"{code}:{self.digest()}",
             lambda: estimates_table(
                 self.tasks(),
-                self.run_records(),
+                self._runs_by_task(),
                 self.models,
                 self.caps,
                 where=self.path / CONFIG,
             ),
         )
+
+    def _runs_by_task(self) -> Iterator[Run]:
+        """Runs with those of a task together, in the order of their first; one at a time."""
+        table = self._runs_table()
+        tasks = table.select(["dataset", "task_id"]).to_pandas()
+        numbers = tasks.groupby(["dataset", "task_id"], sort=False).ngroup()
+        order = pa.array(numbers.to_numpy().argsort(kind="stable"))
+        for start in range(0, len(order), _AT_ONCE):
+            for row in table.take(order[start : start + _AT_ONCE]).to_pylist():
+                yield Run.model_construct(**row)  # the table's columns have been checked
 
     def _source_table(self, name: str, lines: Lines, model: type[Record]) -> pa.Table:
         data = lines.read()

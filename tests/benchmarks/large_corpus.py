@@ -71,6 +71,7 @@ def _run(dataset: str, task_id: str, attempt: int, draw: random.Random) -> dict[
         "stop_segment": 1,
         "segments_passed": int(passed),
         "reward": float(passed),
+        "suspect": False,
         "turns": turns,
         "first_claim_turn": turns if stop == "submitted" else None,
         "agent_minutes": round(turns * 0.21, 3),
