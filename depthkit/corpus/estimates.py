@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,8 @@ def estimates_table(
 
     Args:
         tasks: As ``Corpus.tasks()``.
-        runs: All runs; only those with purpose ``free`` or ``ladder`` count.
+        runs: All runs, those of a task one after another; only those with purpose ``free`` or
+            ``ladder`` count. They are let go task by task: 100,000 at once take 400 MB.
         models: The model set, in order.
         caps: Turn caps in increasing order.
         where: The file that states models and caps, for the error.
@@ -78,12 +79,8 @@ def estimates_table(
     Raises:
         DepthkitError: Runs count but no model set is named.
     """
-    history: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for run in runs:
-        if run.purpose in ("free", "ladder"):
-            history[run.dataset, run.task_id].append(run)
-    if history and not models:
-        found = sorted({run.model for group in history.values() for run in group})
+    counted = (run for run in runs if run.purpose in ("free", "ladder"))
+    if not models and (found := sorted({run.model for run in counted})):
         raise DepthkitError(
             f"{where}: models is empty, but there are free or ladder runs of {found}; name the "
             "model set there, in order, the one that made the free runs first (or give it to "
@@ -92,8 +89,11 @@ def estimates_table(
     known: dict[tuple[str, str], dict[Any, Any]] = {
         (row["dataset"], row["task_id"]): row for row in tasks.to_dict("records")
     }
-    keys = list(known) + [key for key in history if key not in known]
-    rows = [_row(key, known.get(key, {}), history.get(key, []), models, caps) for key in keys]
+    by_task: dict[tuple[str, str], dict[str, Any]] = {}
+    for key, history in groupby(counted, key=lambda run: (run.dataset, run.task_id)):
+        by_task[key] = _row(key, known.get(key, {}), list(history), models, caps)
+    rows = [by_task.pop(key, None) or _row(key, known[key], [], models, caps) for key in known]
+    rows += by_task.values()
     with_solutions = {row["dataset"] for row in rows if row["work_lines"] is not None}
     for row in rows:
         if row["work_lines"] is not None:

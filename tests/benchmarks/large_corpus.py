@@ -71,6 +71,7 @@ def _run(dataset: str, task_id: str, attempt: int, draw: random.Random) -> dict[
         "stop_segment": 1,
         "segments_passed": int(passed),
         "reward": float(passed),
+        "suspect": False,
         "turns": turns,
         "first_claim_turn": turns if stop == "submitted" else None,
         "agent_minutes": round(turns * 0.21, 3),
@@ -90,9 +91,12 @@ def write_long_trial(corpus: Corpus, *, turns: int = 150, size: int = 5_000_000)
     run_id = json.loads((corpus.path / "runs.jsonl").read_text().splitlines()[-1])["run_id"]
     line = "\x1b[32m-rw-r--r--\x1b[0m 1 root root  4096 Nov 30 09:31 file <name> & more\n"
     output = line * (size // turns // len(line))
-    steps: list[dict[str, object]] = [{"source": "user", "message": "Task Description:\nDo it."}]
+    steps: list[dict[str, object]] = [
+        {"step_id": 1, "source": "user", "message": "Task Description:\nDo it."}
+    ]
     steps += [
         {
+            "step_id": turn + 1,
             "source": "agent",
             "timestamp": f"2026-11-30T{turn // 60:02}:{turn % 60:02}:00+00:00",
             "message": f"Analysis: This is turn {turn}.\nPlan: List it again.",
@@ -109,7 +113,12 @@ def write_long_trial(corpus: Corpus, *, turns: int = 150, size: int = 5_000_000)
     ]
     folder = corpus.trial_dir(run_id) / "agent"
     folder.mkdir(parents=True)
-    document = {"schema_version": "ATIF-v1.8", "agent": {"name": "terminus-2"}, "steps": steps}
+    document = {
+        "schema_version": "ATIF-v1.8",
+        "session_id": "long",
+        "agent": {"name": "terminus-2", "version": "2.0.0"},
+        "steps": steps,
+    }
     (folder / "trajectory.json").write_text(json.dumps(document))
     return str(run_id)
 

@@ -14,6 +14,7 @@ from depthkit.model import Run, Segment, Task, Work
 
 SEGMENTS = "segments-run"
 SUMMARIZED = "summarized-run"
+COUNTED = {"prompt_tokens": 1200, "completion_tokens": 50, "cost_usd": 0.0125}
 CALLS = [f"trajectory.summarization-1-{part}.json" for part in ("summary", "questions", "answers")]
 
 
@@ -70,7 +71,7 @@ def _segments(trial: Path) -> None:
         steps = [
             user(f"Do part {number}.", timestamp=at(begins)),
             *(
-                agent(f"{line}\n", timestamp=at(begins + 4 * turn))
+                agent(f"{line}\n", timestamp=at(begins + 4 * turn), metrics=COUNTED)
                 for turn, line in enumerate(typed, start=1)
             ),
         ]

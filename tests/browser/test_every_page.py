@@ -111,6 +111,8 @@ def test_key_steps_and_events_are_marked_in_the_reference_solution(watched: Watc
 def test_recordings_of_segments_play_one_after_another_in_step_with_the_turns(watched: Watched):
     page = watched.open(f"/long/run?id={SEGMENTS}")
     expect(page.locator(".turn")).to_have_count(4)
+    expect(page.locator(".spent").first).to_have_text("1,200 in · 50 out · $0.0125")
+    expect(page.locator(".curves figcaption")).to_contain_text(["Context tokens", "Cost so far"])
     expect(page.locator("li.segment")).to_have_text(["Segment: s1", "Segment: s2"])
     page.wait_for_function("async () => (await depthkitPlayer.getDuration()) > 15")
     starts = [float(t.get_attribute("data-at") or -1) for t in page.locator(".turn").all()]

@@ -16,6 +16,11 @@ from depthkit.dashboard.turns import Between, Course, ShownTurn, course
 WHOLE = 12_000
 """Characters of an output that are shown at once; the rest is a click away, and its size said."""
 
+_WHOLE_PAGE = 500_000
+"""Characters of all outputs that are shown at once; of many long ones less of each is."""
+
+_LEAST = 2_000
+
 _MOST_AT_ONCE = 2_000_000
 _MOST_MATCHES = 100
 _AROUND = 300
@@ -26,13 +31,22 @@ def turn_items(context: Context, run_id: str, found: Course, needle: str) -> Ite
     before: dict[int, list[Between]] = defaultdict(list)
     for between in found.between:
         before[between.before].append(between)
+    most = _shown_at_once(found)
     for turn in found.turns:
         for between in before.pop(turn.number, []):
             yield _between(context, run_id, between, needle)
-        yield _turn(context, run_id, turn, needle)
+        yield _turn(context, run_id, turn, needle, most)
     for rest in before.values():
         for between in rest:
             yield _between(context, run_id, between, needle)
+
+
+def _shown_at_once(found: Course) -> int:
+    """Characters of each output, so that a page of many long ones comes as quickly as others."""
+    sizes = [min(len(turn.output or ""), WHOLE) for turn in found.turns]
+    if sum(sizes) <= _WHOLE_PAGE:
+        return WHOLE
+    return max(_LEAST, _WHOLE_PAGE // len(sizes))
 
 
 def _between(context: Context, run_id: str, between: Between, needle: str) -> str:
@@ -52,7 +66,7 @@ def _between(context: Context, run_id: str, between: Between, needle: str) -> st
     )
 
 
-def _turn(context: Context, run_id: str, turn: ShownTurn, needle: str) -> str:
+def _turn(context: Context, run_id: str, turn: ShownTurn, needle: str, most: int) -> str:
     flags = "".join(
         f'<span class="flag flag-{flag.replace(" ", "-")}">{flag}</span>' for flag in turn.flags
     )
@@ -100,7 +114,7 @@ def _turn(context: Context, run_id: str, turn: ShownTurn, needle: str) -> str:
         f'<li class="turn" id="turn-{turn.number}"{at} tabindex="-1">'
         f'<div class="turn-head"><a href="#turn-{turn.number}" class="number">'
         f"{turn.number}</a>{play}{flags}<span class=spent>{' · '.join(facts)}</span></div>"
-        f"{parts}{_commands(turn, needle)}{_output(context, run_id, turn, needle)}</li>"
+        f"{parts}{_commands(turn, needle)}{_output(context, run_id, turn, needle, most)}</li>"
     )
 
 
@@ -121,20 +135,20 @@ def _commands(turn: ShownTurn, needle: str) -> str:
     return f'<ol class="commands" aria-label="Commands">{"".join(lines)}</ol>'
 
 
-def _output(context: Context, run_id: str, turn: ShownTurn, needle: str) -> str:
+def _output(context: Context, run_id: str, turn: ShownTurn, needle: str, most: int) -> str:
     if turn.output is None:
         return '<p class="none">What the terminal showed is not recorded.</p>'
     text, blank = without_blank_end(turn.output)
     if not text:
         return f'<p class="none">{blank} blank lines.</p>'
     below = f'<p class="none">{blank} blank lines below</p>' if blank > 3 else ""
-    if len(text) <= WHOLE or (context.site.static and len(text) <= _MOST_AT_ONCE):
+    if len(text) <= most or (context.site.static and len(text) <= _MOST_AT_ONCE):
         return f'<pre class="term">{terminal(text, needle)}</pre>{below}'
     shown = "".join(
         f'<span class="gap">… {part:,} characters …</span>'
         if isinstance(part, int)
         else terminal(part, needle)
-        for part in _windows(text, needle)
+        for part in _windows(text, needle, most)
     )
     if context.site.static:
         more = f"{len(text):,} characters, of which these are shown"
@@ -147,9 +161,9 @@ def _output(context: Context, run_id: str, turn: ShownTurn, needle: str) -> str:
     return f'<pre class="term">{shown}</pre><p class="more">{more}</p>{below}'
 
 
-def _windows(text: str, needle: str) -> list[str | int]:
+def _windows(text: str, needle: str, most: int) -> list[str | int]:
     """The beginning of a long text and what is around matches further on; numbers are gaps."""
-    spans = [(0, WHOLE)]
+    spans = [(0, most)]
     if needle:
         for match in islice(re.finditer(re.escape(needle), text, re.IGNORECASE), _MOST_MATCHES):
             start, end = max(0, match.start() - _AROUND), min(len(text), match.end() + _AROUND)
