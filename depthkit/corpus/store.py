@@ -311,7 +311,7 @@ class Corpus:
 
     def _runs_by_task(self) -> Iterator[Run]:
         """Runs with those of a task together, in the order of their first; one at a time."""
-        table = self._runs_table()
+        table = self._source_table("runs", self._runs, Run)
         tasks = table.select(["dataset", "task_id"]).to_pandas()
         numbers = tasks.groupby(["dataset", "task_id"], sort=False).ngroup()
         order = pa.array(numbers.to_numpy().argsort(kind="stable"))
