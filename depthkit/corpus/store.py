@@ -344,7 +344,8 @@ class Corpus:
             total = hashlib.sha256((self.path / CONFIG).read_bytes())
             for lines in (self._tasks, self._runs, self._replays):
                 data = lines.read()
-                total.update(f"{len(data)}:".encode() + data)
+                total.update(f"{len(data)}:".encode())
+                total.update(data)
             self._digest = (stamp, total.hexdigest())
         return self._digest[1]
 
