@@ -109,7 +109,10 @@ def read_table(lines: bytes, model: type[Record], path: Path) -> pa.Table:
     try:
         table = pj.read_json(
             pa.BufferReader(lines),
-            read_options=pj.ReadOptions(block_size=max(1 << 22, len(lines) // 16)),
+            # Threads would hold many blocks at once, and save little beside all else.
+            read_options=pj.ReadOptions(
+                block_size=max(1 << 22, len(lines) // 16), use_threads=False
+            ),
             parse_options=pj.ParseOptions(
                 explicit_schema=schema(model), unexpected_field_behavior="error"
             ),

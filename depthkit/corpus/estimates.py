@@ -92,7 +92,10 @@ def estimates_table(
     by_task: dict[tuple[str, str], dict[str, Any]] = {}
     for key, history in groupby(counted, key=lambda run: (run.dataset, run.task_id)):
         by_task[key] = _row(key, known.get(key, {}), list(history), models, caps)
-    rows = [by_task.pop(key, None) or _row(key, known[key], [], models, caps) for key in known]
+    rows = [
+        by_task.pop(key) if key in by_task else _row(key, known[key], [], models, caps)
+        for key in known
+    ]
     rows += by_task.values()
     with_solutions = {row["dataset"] for row in rows if row["work_lines"] is not None}
     for row in rows:

@@ -323,7 +323,7 @@ class Corpus:
 
     def _runs_by_task(self) -> Iterator[Run]:
         """Runs with those of a task together, in the order of their first; one at a time."""
-        table = self._runs_table()
+        table = self._source_table("runs", self._runs, Run)
         tasks = table.select(["dataset", "task_id"]).to_pandas()
         numbers = tasks.groupby(["dataset", "task_id"], sort=False).ngroup()
         order = pa.array(numbers.to_numpy().argsort(kind="stable"))
@@ -356,7 +356,8 @@ class Corpus:
             total = hashlib.sha256((self.path / CONFIG).read_bytes())
             for lines in (self._tasks, self._runs, self._replays):
                 data = lines.read()
-                total.update(f"{len(data)}:".encode() + data)
+                total.update(f"{len(data)}:".encode())
+                total.update(data)
             self._digest = (stamp, total.hexdigest())
         return self._digest[1]
 

@@ -230,7 +230,8 @@ def test_a_list_follows_a_corpus_that_grows(watched: Watched, corpora: dict[str,
     record = corpus.run_records()[0]
     corpus.append_run(record.model_copy(update={"run_id": "one-more"}))
     expect(page.locator("h1")).to_have_text(f"Runs {before + 1}")
-    assert "live" in query(page)
+    page.get_by_role("link", name="Turns", exact=True).click()
+    assert query(page) == {"sort": ["-turns"], "live": ["1"]}
 
 
 def test_an_empty_corpus_says_what_to_do(watched: Watched):

@@ -15,6 +15,7 @@ from depthkit.dashboard.compare import align, contest, difference
 from depthkit.dashboard.labels import Labels, Target
 from depthkit.dashboard.ladder import ladder
 from depthkit.dashboard.listing import RUNS, TASKS, View
+from depthkit.dashboard.playback import playback
 from depthkit.dashboard.search import run_ids, search_course, search_runs
 from depthkit.dashboard.source import Snapshot, Source
 from depthkit.dashboard.trial import Trial, read_recording
@@ -403,3 +404,19 @@ def test_two_models_are_compared_on_tasks_that_both_ran():
     assert "sign test" in found.test
     back = contest(snapshot, "gpt-6-luna", "gpt-6.1-sol")
     assert (back.only_left, back.only_right) == (found.only_right, found.only_left)
+
+
+def test_recordings_that_belong_to_no_segment_are_said_and_not_played(tmp_path: Path):
+    corpus = Corpus.open_or_create(tmp_path / "corpus")
+    folder = corpus.trial_dir("r")
+    for where in ("steps/a/agent", "steps/b/agent", "elsewhere"):
+        (folder / where).mkdir(parents=True)
+        (folder / where / "recording.cast").write_text('{"version": 2}\n[1.0, "o", "x"]\n')
+    (folder / "result.json").write_text(
+        '{"step_results": [{"step_name": "b"}, {"step_name": "a"}]}'
+    )
+    play = playback(Trial(corpus, "r"))
+    assert [(part.segment, part.offset) for part in play.parts] == [(0, 0.0), (1, 2.0)]
+    assert "1 of 3 recordings" in play.problems[0]
+    lines = play.cast().decode().splitlines()
+    assert lines[2:] == ['[2.0, "r", "80x24"]', '[2.0, "o", "\\u001bc"]', '[3.0, "o", "x"]']

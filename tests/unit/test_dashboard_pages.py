@@ -9,6 +9,7 @@ import pytest
 from depthkit.dashboard import app
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.pages import PAGES
+from depthkit.dashboard.pages.solution import solution
 from depthkit.dashboard.plots import plot_models
 from depthkit.dashboard.source import Source
 from depthkit.tasks.calibration import write_family
@@ -45,6 +46,18 @@ def test_a_task_whose_directory_is_named_shows_solution_and_checks(tmp_path: Pat
     assert "solution/solve.sh" in page
     assert "tests/" in page
     assert 'class="c-' in page
+
+
+def test_marks_are_text_and_what_is_wrong_with_them_is_said():
+    script = "#!/bin/bash\n# event: begin <b>now</b>\ntrue\n# event: end\n# key-step: begin\nls\n"
+    shown = solution("Solution", "solve.sh", script, 1)
+    assert "<b>" not in shown
+    assert "event 1: &lt;b&gt;now&lt;/b&gt;" in shown
+    assert "line 5: the key-step does not end" in shown
+
+
+def test_a_script_without_marks_stays_folded():
+    assert "<details class=code>" in solution("Solution", "solve.sh", "true\n", 1)
 
 
 def test_plots_hold_no_code(paper: Context):

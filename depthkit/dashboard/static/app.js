@@ -112,7 +112,14 @@
     }
   }
   const list = document.getElementById("list");
-  if (list?.dataset.live === "1") follow(list);
+  if (list?.dataset.live === "1") {
+    follow(list);
+    // Another filter, order or page of the list is followed too.
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest?.(".filters a, .chosen a, thead a, .pager a");
+      if (link && !link.href.includes("live=")) link.href += `${link.search ? "&" : "?"}live=1`;
+    }, true);
+  }
 
   // A page that was asked for before the corpus was read comes again when it is.
   if (document.querySelector("[data-reading]")) {

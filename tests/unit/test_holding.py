@@ -1,0 +1,28 @@
+"""What a process that measures says of itself to whoever looks from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from depthkit.corpus import Corpus
+from depthkit.experiments.status import status, status_lines
+from depthkit.trials.budget import Budget
+from depthkit.trials.landing import Hold, measuring
+
+
+def test_the_budget_of_a_ladder_is_told_as_it_is_spent(tmp_path: Path):
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["first"])
+    assert measuring(corpus) is None
+    budget = Budget(2.0)
+    with Hold(corpus, budget) as hold:
+        assert "It has spent $0.00 of its --max-cost $2.00." in status_lines(status(corpus))
+        budget.settle(0.0, 0.5)
+        hold.say("")
+        assert "It has spent $0.50 of its --max-cost $2.00." in status_lines(status(corpus))
+    assert measuring(corpus) is None
+
+
+def test_without_a_budget_none_is_told(tmp_path: Path):
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["first"])
+    with Hold(corpus):
+        assert not [line for line in status_lines(status(corpus)) if "--max-cost" in line]
