@@ -1,0 +1,35 @@
+--
+-- PostgreSQL database cluster dump
+--
+
+SET default_transaction_read_only = off;
+
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+
+--
+-- Roles
+--
+
+CREATE ROLE billing_app;
+ALTER ROLE billing_app WITH NOSUPERUSER INHERIT NOCREATEROLE NOCREATEDB LOGIN NOREPLICATION NOBYPASSRLS PASSWORD 'md5c08f5dd2a326c543219a02e7158c4487';
+CREATE ROLE lending_app;
+ALTER ROLE lending_app WITH NOSUPERUSER INHERIT NOCREATEROLE NOCREATEDB LOGIN NOREPLICATION NOBYPASSRLS PASSWORD 'md51d4c4a30f577d54f9a32062ec18db0c5';
+CREATE ROLE lending_report;
+ALTER ROLE lending_report WITH NOSUPERUSER INHERIT NOCREATEROLE NOCREATEDB LOGIN NOREPLICATION NOBYPASSRLS PASSWORD 'md527f9bf8fdfcdcc0ee2b456597e81766c' VALID UNTIL 'infinity';
+CREATE ROLE postgres;
+ALTER ROLE postgres WITH SUPERUSER INHERIT CREATEROLE CREATEDB LOGIN REPLICATION BYPASSRLS;
+
+
+--
+-- Role memberships
+--
+
+GRANT lending_app TO billing_app GRANTED BY postgres;
+
+
+
+--
+-- PostgreSQL database cluster dump complete
+--
+
