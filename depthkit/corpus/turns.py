@@ -6,7 +6,7 @@ import fcntl
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from depthkit.corpus.files import (
     parse_json,
     read_inside,
 )
-from depthkit.corpus.trajectory import read_trajectory
+from depthkit.corpus.trajectory import Trajectory, read_trajectory
 from depthkit.model import Turn
 
 log = logging.getLogger(__name__)
@@ -92,13 +92,19 @@ def turns_table(corpus: Path, runs: pd.DataFrame) -> pa.Table:
         return found
 
 
-def read_turns(trial: Path, run_id: str, root: Path | None = None) -> list[Turn]:
+def read_turns(
+    trial: Path,
+    run_id: str,
+    root: Path | None = None,
+    read: Callable[[Path], Trajectory] | None = None,
+) -> list[Turn]:
     """Turns of one run from its trial directory, over all segments.
 
     Args:
         trial: The directory, flat or with Harbor's ``agent/`` and ``steps/NAME/agent/``.
         run_id: Run they belong to.
         root: Directory that no file may lead out of; the trial directory by default.
+        read: Reads a trajectory, for whoever needs it too; by itself it reads what it needs.
     """
     root = root or trial
     result = _result(trial, root)
@@ -106,7 +112,8 @@ def read_turns(trial: Path, run_id: str, root: Path | None = None) -> list[Turn]
     for segment, (directory, context) in enumerate(agent_folders(trial, result), start=1):
         found = _own_turns(directory / TURNS_FILE, run_id, root)
         if found is None:
-            trajectory = read_trajectory(directory / "trajectory.json", root)
+            path = directory / "trajectory.json"
+            trajectory = read(path) if read else read_trajectory(path, root)
             found = trajectory.turns(run_id, request_times(context))
         # A segment that kept the conversation going numbers its turns on from the last one.
         after = turns[-1].turn if turns else 0

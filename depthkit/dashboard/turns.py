@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass, field, replace
@@ -126,7 +127,8 @@ def course(corpus: Corpus, run_id: str, *, playback: bool = True) -> Course:
     result = trial.result()
     folders = agent_folders(trial.path, result)
     names = [_segment_name(trial.path, folder) for folder, _ in folders]
-    records = read_turns(trial.path, run_id, corpus.path)
+    read = functools.cache(lambda path: read_trajectory(path, corpus.path))  # both need it
+    records = read_turns(trial.path, run_id, corpus.path, read)
     by_segment = _by_folder(records, len(folders))
     turns: list[ShownTurn] = []
     between: list[Between] = []
@@ -135,7 +137,7 @@ def course(corpus: Corpus, run_id: str, *, playback: bool = True) -> Course:
     ends: list[datetime | None] = []
     counts: list[int] = []
     for index, (folder, _) in enumerate(folders):
-        found = read_trajectory(folder / "trajectory.json", corpus.path)
+        found = read(folder / "trajectory.json")
         problems += [f"{names[index]}: {p}" if names[index] else p for p in found.problems]
         facts |= _facts(found)
         if len(folders) > 1:

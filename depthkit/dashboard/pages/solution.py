@@ -62,6 +62,8 @@ def _anchor(segment: int, block: Block) -> str:
 def _marked(text: str, names: list[tuple[Block, str]], segment: int) -> str:
     """The whole script; the lines of a block, its marks included, in a box with its name."""
     lines = text.replace("\r\n", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
     out: list[str] = []
     at = 0
     for block, name in names:

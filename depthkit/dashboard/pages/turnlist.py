@@ -16,10 +16,11 @@ from depthkit.dashboard.turns import Between, Course, ShownTurn, course
 WHOLE = 12_000
 """Characters of an output that are shown at once; the rest is a click away, and its size said."""
 
-_WHOLE_PAGE = 500_000
+_WHOLE_PAGE = 300_000
 """Characters of all outputs that are shown at once; of many long ones less of each is."""
 
 _LEAST = 2_000
+"""About what is in view of an output before it is scrolled."""
 
 _MOST_AT_ONCE = 2_000_000
 _MOST_MATCHES = 100
