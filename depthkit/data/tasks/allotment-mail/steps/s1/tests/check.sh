@@ -38,6 +38,6 @@ expect_eq text-treasurer "$(fetched gerda Kasse)" "$(texts <$h/mail/gerda.Kasse)
 expect_fail wrong-password 'AUTHENTICATIONFAILED' -- imap gerda "$(word hinrich)" INBOX
 expect_fail left 'AUTHENTICATIONFAILED' -- imap otto "$(word gerda)" INBOX
 for user in gerda hinrich vorstand; do
-    expect_file "maildir-$user" "$(getent passwd "$user" | awk -F : '{ print $6 "/Maildir/cur" }')"
+    expect_out "maildir-$user" '^cur$' -- find "/home/$user/Maildir" -maxdepth 1 -type d -printf '%f\n' # printed by dovecot: a folder of a Maildir
     expect_eq "owner-$user" "$(stat -c %u "/home/$user/Maildir")" "$(awk -F : -v who=$user '$1 == who { print $3 }' $h/users)" int
 done
