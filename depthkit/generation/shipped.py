@@ -55,22 +55,22 @@ def replay_shipped(
     Raises:
         DepthkitError: A task cannot be replayed, or no engine answers.
     """
-    old = read_result(folder)
     tasks = [load_task(path) for path in shipped_tasks(folder)]
     current = {task.record.task_id: _digests(task) for task in tasks}
-    known = old["tasks"] if old["library"] == _library() else {}
-    new = [
-        task
-        for task in tasks
-        if known.get(task.record.task_id, {}).get("digest") != task.record.digest
-    ]
-    rows: dict[str, Any] = {
-        name: row for name, row in known.items() if name in current and _same(row, current[name])
-    }
-    for task in new:
-        rows[task.record.task_id] = _digests(task) | _tried(task, workers, console)
-        # Kept as it goes: a run over all tasks takes long.
-        _write(folder, rows)
+
+    def known() -> dict[str, Any]:
+        old = read_result(folder)
+        kept = old["tasks"] if old["library"] == _library() else {}
+        return {n: row for n, row in kept.items() if n in current and _same(row, current[n])}
+
+    rows = known()
+    for task in tasks:
+        name = task.record.task_id
+        if name not in rows:
+            row = current[name] | _tried(task, workers, console)
+            # Kept as it goes, beside what another process has kept: all tasks take long.
+            rows = known() | {name: row}
+            _write(folder, rows)
     return _write(folder, rows)
 
 

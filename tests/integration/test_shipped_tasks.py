@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from written_task import write_draft
 
+from depthkit.corpus import Corpus
+from depthkit.generation.overview import ATTEMPTS, UNMEASURED, overview
 from depthkit.generation.rules import task_faults
 from depthkit.generation.shipped import (
     RESULT_FILE,
+    SHARES,
     in_turn,
     mismatches,
     read_result,
@@ -42,6 +45,26 @@ def test_nothing_is_found_by_reading_them() -> None:
     for path in shipped_tasks(FOLDER):
         assert list(map(str, review(path).findings)) == []
         assert task_faults(load_task(path)) == []
+
+
+def test_the_evidence_that_ships_is_about_the_tasks_as_they_are() -> None:
+    rows = overview(FOLDER, Corpus.open(ATTEMPTS))
+    assert [row["task"] for row in rows] == [path.name for path in shipped_tasks(FOLDER)]
+    for row in rows:
+        assert row["D"] == UNMEASURED
+        assert {each["change"] for each in row["table8"]} >= set(SHARES), row["task"]
+        assert not any(each["outdated"] for each in row["attempts"]), row["task"]
+
+
+def test_an_attempt_at_a_task_that_has_changed_since_is_outdated(tmp_path: Path) -> None:
+    (attempted,) = (path for path in shipped_tasks(FOLDER) if path.name == "shop-store")
+    task = shutil.copytree(attempted, tmp_path / "tasks" / attempted.name)
+    before = overview(task.parent, Corpus.open(ATTEMPTS))
+    (task / "steps" / "s1" / "instruction.md").write_text("Another.\n")
+    after = overview(task.parent, Corpus.open(ATTEMPTS))
+    told = [[each["outdated"] for each in rows[0]["attempts"]] for rows in (before, after)]
+    assert told == [[False], [True]]
+    assert before[0]["table8"] == []  # replayed where it ships, not here
 
 
 @pytest.mark.docker
