@@ -34,7 +34,8 @@ found=$(grep -c . "$plant")
 if ((found >= quarters * 95 / 100)); then pass history-plant; else fail history-plant "$found values for $quarters quarters"; fi
 # Some of them, compared with what the readings of that quarter give.
 near() { awk -v a="$1" -v b="$2" 'BEGIN { print (a != "" && b != "" && (a - b) ^ 2 < 0.0001) ? "yes" : "no" }'; }
-spread='(last_over_time(heat_supply_celsius[15m]) - last_over_time(heat_return_celsius[15m]))'
+# 15 minutes reach back to the quarter before: where a reading is missing, with that one or without is right.
+spread() { echo "(last_over_time(heat_supply_celsius$2[$1]) - last_over_time(heat_return_celsius$2[$1]))"; }
 # The first sample of the n-th interval: FILE NUMBER [STATION]
 at() { awk -v t="$((${first%.*} + $2 * 900))" -v who="${3--}" '$1 == who && $2 >= t && $2 < t + 900 { print $2, $3; exit }' "$1"; }
 wrong=0 seen=0 tried=0
@@ -46,9 +47,13 @@ for place in 20 97 180 251 333 404 470 555; do
         read -r when what < <(at "$file" "$place" "$name")
         [[ -n $what ]] || continue
         seen=$((seen + 1))
-        wanted=$(value "last_over_time(heat_supply_celsius{station=\"$name\"}[15m]) - last_over_time(heat_return_celsius[15m])" "$when")
-        [[ $name != - ]] || wanted=$(value "avg($spread)" "$when")
-        [[ $(near "$what" "$wanted") == yes ]] || wrong=$((wrong + 1))
+        same=no
+        for span in 15m 14m; do
+            wanted=$(value "$(spread $span "{station=\"$name\"}")" "$when")
+            [[ $name != - ]] || wanted=$(value "avg($(spread $span ''))" "$when")
+            [[ $(near "$what" "$wanted") != yes ]] || same=yes
+        done
+        [[ $same == yes ]] || wrong=$((wrong + 1))
     done
 done
 if ((seen * 4 >= tried * 3)); then pass found; else fail found "only $seen of the values looked for are there"; fi
