@@ -37,7 +37,8 @@ for name in $(cut -d '"' -f 2 "$readings" | grep -v '^#' | sort -u); do
     if ((found >= wanted * 95 / 100)); then pass "spread-$name"; else fail "spread-$name" "$found values, $wanted quarters"; fi
 done
 near() { awk -v a="$1" -v b="$2" 'BEGIN { print (a != "" && b != "" && (a - b) ^ 2 < 0.0001) ? "yes" : "no" }'; }
-spread='(last_over_time(heat_supply_celsius[15m]) - last_over_time(heat_return_celsius[15m]))'
+# 15 minutes reach back to the quarter before: where a reading is missing, with that one or without is right.
+spread() { echo "(last_over_time(heat_supply_celsius[$1]) - last_over_time(heat_return_celsius[$1]))"; }
 found=$(grep -c . "$work/plant")
 if ((found >= quarters * 95 / 100)); then pass plant; else fail plant "$found values, $quarters quarters"; fi
 # The first sample of the n-th interval: FILE NUMBER [STATION]
@@ -47,7 +48,11 @@ for place in 30 120 190 226 240 275 301 322 350 364 380 470 560; do
     when='' what=''
     read -r when what < <(at "$work/plant" "$place")
     [[ -n $what ]] || continue
-    [[ $(near "$what" "$(value "avg($spread)" "$when")") == yes ]] || wrong=$((wrong + 1))
+    same=no
+    for span in 15m 14m; do
+        [[ $(near "$what" "$(value "avg($(spread $span))" "$when")") != yes ]] || same=yes
+    done
+    [[ $same == yes ]] || wrong=$((wrong + 1))
     ((${when%.*} < from || ${when%.*} > to)) || inside=$((inside + 1))
 done
 expect_eq plant-values "$wrong" 0 int
