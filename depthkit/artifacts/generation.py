@@ -109,9 +109,13 @@ def _row(task: TaskLog) -> dict[str, Any]:
 
 
 def _spent(row: dict[str, Any]) -> dict[str, Any]:
-    tokens = row["input_tokens"] + row["output_tokens"]
-    cost = float("nan") if row["cost_usd"] is None else row["cost_usd"]
-    return {**{name: row.get(name) for name in _SPENT}, "tokens": tokens, "cost_usd": cost}
+    nan = float("nan")
+    cost = nan if row["cost_usd"] is None else row["cost_usd"]
+    # Turns are a model's; those of a person or another program are not known, nor its tokens.
+    turns = row["turns"] or nan
+    tokens = row["input_tokens"] + row["output_tokens"] if row["turns"] else nan
+    known = {"turns": turns, "tokens": tokens, "cost_usd": cost}
+    return {name: row.get(name) for name in _SPENT} | known
 
 
 def _outcome(found: LogSummary) -> str:
