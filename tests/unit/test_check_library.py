@@ -406,7 +406,9 @@ def test_a_script_over_its_time_is_ended_and_leaves_nothing(tmp_path: Path) -> N
 def test_shellcheck_finds_nothing_in_the_library_and_no_danger_in_other_scripts() -> None:
     root = LIBRARY.parents[2]
     program = Path(sys.executable).with_name("shellcheck")
-    others = [*root.glob("env/**/*.sh"), root / ".ci/run"]
+    # Scripts of seed environments are what an old machine left, and no part of the project.
+    ours = (path for path in root.glob("env/**/*.sh") if "seeds" not in path.parts)
+    others = [*ours, root / ".ci/run"]
     for command in ([LIBRARY], ["-x", "-P", "SCRIPTDIR", "-S", "warning", *others]):
         done = subprocess.run([program, *command], capture_output=True, text=True)
         assert done.stdout == ""
