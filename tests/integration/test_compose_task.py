@@ -59,6 +59,12 @@ def play(task: LoadedTask, trials: Path, replies: list[str]) -> tuple[str, str]:
     return run.verdict, run.stop
 
 
+def running_containers(names: set[str]) -> list[str]:
+    """Containers of these compose projects that run."""
+    found = engine.client().containers.list(filters={"label": engine.COMPOSE_PROJECT_LABEL})
+    return [each.id for each in found if each.labels[engine.COMPOSE_PROJECT_LABEL] in names]
+
+
 def projects() -> set[str]:
     """Compose projects of which something is left in the engine."""
     query: engine.Filters = {"label": engine.COMPOSE_PROJECT_LABEL}
@@ -94,10 +100,9 @@ def test_what_a_killed_owner_of_a_compose_task_left_is_removed(
         env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "OPENAI_API_KEY": "unused"},
     )
     before = projects()
-    deadline = time.monotonic() + 60
-    while len(projects() - before) < 1 and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while len(running_containers(projects() - before)) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
-    time.sleep(2)  # Let the sidecar start too.
     assert not engine.clean(dry_run=True).containers
     running.send_signal(signal.SIGKILL)
     running.wait()
