@@ -34,7 +34,7 @@ found=$(grep -c . "$plant")
 if ((found >= quarters * 95 / 100)); then pass history-plant; else fail history-plant "$found values for $quarters quarters"; fi
 # Some of them, compared with what the readings of that quarter give.
 near() { awk -v a="$1" -v b="$2" 'BEGIN { print (a != "" && b != "" && (a - b) ^ 2 < 0.0001) ? "yes" : "no" }'; }
-# 15 minutes reach back to the quarter before: where a reading is missing, with that one or without is right.
+# 15 minutes reach back to the quarter before: with what it has or without, both are right.
 spread() { echo "(last_over_time(heat_supply_celsius$2[$1]) - last_over_time(heat_return_celsius$2[$1]))"; }
 # The first sample of the n-th interval: FILE NUMBER [STATION]
 at() { awk -v t="$((${first%.*} + $2 * 900))" -v who="${3--}" '$1 == who && $2 >= t && $2 < t + 900 { print $2, $3; exit }' "$1"; }

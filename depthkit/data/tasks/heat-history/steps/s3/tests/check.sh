@@ -37,7 +37,7 @@ for name in $(cut -d '"' -f 2 "$readings" | grep -v '^#' | sort -u); do
     if ((found >= wanted * 95 / 100)); then pass "spread-$name"; else fail "spread-$name" "$found values, $wanted quarters"; fi
 done
 near() { awk -v a="$1" -v b="$2" 'BEGIN { print (a != "" && b != "" && (a - b) ^ 2 < 0.0001) ? "yes" : "no" }'; }
-# 15 minutes reach back to the quarter before: where a reading is missing, with that one or without is right.
+# 15 minutes reach back to the quarter before: with what it has or without, both are right.
 spread() { echo "(last_over_time(heat_supply_celsius[$1]) - last_over_time(heat_return_celsius[$1]))"; }
 found=$(grep -c . "$work/plant")
 if ((found >= quarters * 95 / 100)); then pass plant; else fail plant "$found values, $quarters quarters"; fi
