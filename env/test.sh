@@ -16,6 +16,7 @@ again_at_most=5 # where more fail, something is broken, not late
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
+chmod 755 "$scratch" # a test becomes another user
 beside=() # pids of the parts in the background; names, engines and arguments of all parts follow
 names=()
 hosts=()

@@ -279,6 +279,7 @@ def test_estimates_of_imported_free_runs_are_printed(tmp_path: Path) -> None:
         "work_chars": None,
         "lowest_passing_cap": None,
         "final": False,
+        "merged": None,
         "runs": 2,
         "provenance": "imported",
     }
