@@ -49,7 +49,8 @@ part() { # NAME DOCKER_HOST PYTEST-ARGUMENTS…; no name of a test file has a sp
 
 tests() { # INDEX [PYTEST-ARGUMENTS…]
     local name=${names[$1]}
-    export TMPDIR=$scratch/$name
+    # Where processes note what they have in an engine: one place for each engine.
+    if [ "$1" -ne "$last" ]; then export TMPDIR=$scratch/$name; fi
     if [ -n "${hosts[$1]}" ]; then export DOCKER_HOST=${hosts[$1]}; fi
     # shellcheck disable=SC2086 # the arguments are to be split
     COVERAGE_FILE=$(mktemp -u ".coverage.$name.XXXX") "$python" -m pytest -o cache_dir="$scratch/$name/cache" \
@@ -59,7 +60,6 @@ tests() { # INDEX [PYTEST-ARGUMENTS…]
 failures() { sed -n -E 's/^(FAILED|ERROR) ([^ ]+).*/\2/p' "$1"; } # LOG
 
 part unit "" tests/unit
-part browser "" tests/browser
 elsewhere=()
 if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
     for number in "${!parts[@]}"; do
@@ -72,11 +72,18 @@ if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare 
         elsewhere+=("${files[@]/#/--ignore=}")
     done
 fi
+part browser "" tests/browser
 part engine "" tests/integration "${elsewhere[@]}"
 last=$((${#names[@]} - 1))
 
 for ((i = 0; i < last; i++)); do
-    (tests "$i") >"$scratch/${names[i]}.log" 2>&1 &
+    # A person's clicks want a prompt answer: a browser follows the first further engine's tests.
+    first=
+    if [ "${names[i]}" = browser ] && [ "$i" -gt 1 ]; then first=${beside[1]}; fi
+    (
+        while [ -n "$first" ] && kill -0 "$first" 2>/dev/null; do sleep 1; done
+        tests "$i"
+    ) >"$scratch/${names[i]}.log" 2>&1 &
     beside+=($!)
 done
 results=()

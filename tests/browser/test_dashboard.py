@@ -47,7 +47,7 @@ def address(corpora: dict[str, Path]) -> Iterator[str]:
 @pytest.fixture
 def watched(browser: Browser, address: str) -> Iterator[Watched]:
     page = browser.new_page(viewport=DESK)
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
     watched = Watched(page, address)
     yield watched
     page.close()

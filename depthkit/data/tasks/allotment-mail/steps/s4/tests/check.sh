@@ -17,7 +17,10 @@ elif do == "subjects":
     for part in box.fetch("1:*", "(FLAGS BODY.PEEK[HEADER.FIELDS (SUBJECT)] BODY.PEEK[TEXT])")[1]:
         print(*(each.decode("latin-1").replace("\r\n", " ") for each in part) if isinstance(part, tuple) else "")
 elif do == "delete":
-    box.select(folder)
+    try:
+        box.select(folder)
+    except imaplib.IMAP4.readonly:
+        sys.exit() # the folder as a whole cannot be written to
     box.store("1", "+FLAGS", "(\\Deleted)")
     print(box.fetch("1", "(FLAGS)")[1][0].decode())
     box.store("1", "-FLAGS", "(\\Deleted)")
