@@ -53,7 +53,7 @@ class Artifact:
     @property
     def slug(self) -> str:
         """The id as a file name."""
-        return re.sub(r"[^a-z0-9]+", "-", self.id.casefold())
+        return slug_of(self.id)
 
     @property
     def view(self) -> Any:
@@ -69,7 +69,7 @@ class Artifact:
         links = ""
         if directory := os.environ.get(REPORT_DIR):
             links = " ".join(
-                f'<a href="{escape(name)}">{escape(file_label(name))}</a>'
+                f'<a href="{escape(name)}">{escape(file_label(name, self.slug))}</a>'
                 for name in self._record(Path(directory))
             )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
@@ -189,11 +189,16 @@ class Figure(Artifact):
         return files + figures.export(layout, directory / self.slug, self.widths, self.size)
 
 
-def file_label(name: str) -> str:
+def slug_of(artifact_id: str) -> str:
+    """An id as a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", artifact_id.casefold())
+
+
+def file_label(name: str, slug: str) -> str:
     """What a link to an exported file says: ``SVG``, or ``CSV (percentiles)`` of a part."""
     stem, _, suffix = name.rpartition(".")
-    part = re.search(r"(?:-\d+|-section-[a-z0-9]+(?:-\d+)?|^generation-[a-z]+)-([a-z_]+)$", stem)
-    return f"{suffix.upper()} ({part[1]})" if part else suffix.upper()
+    part = stem.removeprefix(slug).lstrip("-")
+    return f"{suffix.upper()} ({part})" if part else suffix.upper()
 
 
 _REGISTRY: dict[str, Callable[..., Artifact]] = {}

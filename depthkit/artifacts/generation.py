@@ -182,7 +182,7 @@ def _record(task: TaskLog) -> Task | None:
         task_id=task.task,
         segments=tuple(segments),
         seed_env=task.seed,
-        provenance="measured",
+        provenance=task.provenance,
     )
 
 

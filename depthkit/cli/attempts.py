@@ -25,9 +25,6 @@ def attempt(
     by: Annotated[
         str, typer.Option(help="Name of the one who answers; goes into the run's model.")
     ] = "me",
-    cap: Annotated[
-        int | None, typer.Option(min=1, help="Stated turn cap.", show_default="none")
-    ] = None,
     corpus: CorpusDir = Path("corpus"),
     as_json: JsonFlag = False,
 ) -> None:
@@ -45,7 +42,7 @@ def attempt(
     def say(text: str) -> None:
         typer.echo(text, err=True)
 
-    run = play(task, corpus, exchange, by=by, cap=cap, say=say)
+    run = play(task, corpus, exchange, by=by, say=say)
     if as_json:
         print_json(run.model_dump(mode="json"))
     else:

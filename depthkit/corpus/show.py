@@ -105,10 +105,14 @@ def estimate_rows(corpus: Corpus) -> list[dict[str, Any]]:
 
 
 def merged_rows(corpus: Corpus) -> dict[tuple[str, str], dict[str, int | None]]:
-    """Of each task with merged runs of the first model (Appendix H): ``D_before``, the D of the
-    task before merging that they were made with; ``first_cap``, the largest that was tried, which
-    is lower where ``D_before`` is above all caps; and ``D``, missing while runs are.
-    """  # noqa: D205
+    """What merged runs of the first model say of each task that has any (Appendix H).
+
+    ``D_before`` is the D of the task before merging that they were made with; ``first_cap`` the
+    largest that was tried, which is lower where ``D_before`` is above all caps; ``D`` is missing
+    while runs are.
+    """
+    if not (corpus.runs()["purpose"] == "merged").any():  # told without reading records
+        return {}
     histories: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in corpus.run_records():
         if run.purpose == "merged" and run.cap and run.valid and run.model in corpus.models[:1]:

@@ -31,8 +31,8 @@ _LAST_TASKS = """
 KEPT_BYTES = 16 * 2**20
 """Records of a file up to this size stay in memory; some 20,000 runs."""
 
-
 _AT_ONCE = 2_000
+"""Runs that are taken from a table at a time."""
 
 
 class Corpus:

@@ -26,6 +26,7 @@ from depthkit.trials.landing import Hold, disk_errors, land, recover, running_fo
 from depthkit.trials.llm import PATIENCE, Patience
 from depthkit.trials.models import ModelSpec
 from depthkit.trials.run import run_trial
+from depthkit.trials.schedule import Schedule
 from depthkit.trials.scripted.policies import Messages
 from depthkit.trials.scripted.server import ScriptedServer
 
@@ -92,9 +93,7 @@ def _text(message: Mapping[str, Any]) -> str:
     return "".join(str(part.get("text", "")) for part in parts)
 
 
-def attempt(
-    task_dir: Path, corpus_dir: Path, folder: Path, *, by: str, cap: int | None = None, say: Say
-) -> Run:
+def attempt(task_dir: Path, corpus_dir: Path, folder: Path, *, by: str, say: Say) -> Run:
     """Play one run of a task by hand and append it to a corpus as an evaluation run.
 
     Such runs never count for an estimate of depth. Their model is ``by-hand-NAME`` and their cost
@@ -105,12 +104,12 @@ def attempt(
         corpus_dir: Made if there is none.
         folder: For the exchange of turns, see :class:`Exchange`.
         by: Who answers; lower-case letters, digits and ``._-``.
-        cap: Stated turn cap; none by default.
         say: Called with what is waited for.
 
     Raises:
-        DepthkitError: The task cannot be loaded or is a compose task that cannot run, the name or
-            the folder will not do, no engine answers, or another process measures into the corpus.
+        DepthkitError: The task cannot be loaded or has changed since other runs of the corpus,
+            the name or the folder will not do, no engine answers, or another process measures into
+            the corpus.
     """
     if not _NAME.fullmatch(by):
         raise DepthkitError(
@@ -121,17 +120,14 @@ def attempt(
     corpus = Corpus.open_or_create(corpus_dir)
     model = f"by-hand-{by}"
     key = (task.record.dataset, task.record.task_id)
+    schedule = Schedule(corpus, [task], [], scope="evaluation", workers=1)
     with disk_errors(corpus), Hold(corpus):
         engine.clean()
         recover(corpus)
-        if all(record != task.record for record in corpus.task_records()):
-            corpus.append_task(task.record)
-        before = [
-            run
-            for run in corpus.run_records()
-            if (run.dataset, run.task_id, run.model) == (*key, model)
-        ]
-        planned = Planned(model=model, cap=cap, attempt=len(before) + 1, purpose="evaluation")
+        schedule.read_history()  # before anything is written: it may refuse the task
+        schedule.enter_tasks()
+        before = [run for run in schedule.history[key] if run.model == model]
+        planned = Planned(model=model, cap=None, attempt=len(before) + 1, purpose="evaluation")
         PATIENCE.set(Patience(request_seconds=SEGMENT_SECONDS, reply_seconds=SEGMENT_SECONDS))
         try:
             with ScriptedServer({model: exchange}) as server:

@@ -6,7 +6,6 @@ that worked on it.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -205,7 +204,7 @@ class TaskLog:
     task: str
     seed: str
     author: str
-    provenance: str
+    provenance: Literal["measured", "scripted"]
     k: int | None = None
     outcome: Literal["accepted", "rejected", "unfinished"] = "unfinished"
     reason: str | None = None
@@ -386,5 +385,4 @@ def summary(path: Path) -> LogSummary:
 def shown_json(path: Path) -> dict[str, Any]:
     """The summary and its tasks, for scripts."""
     found = summary(path)
-    row: dict[str, Any] = json.loads(json.dumps(found.row()))
-    return row | {"each": [task.row() for task in found.tasks]}
+    return found.row() | {"each": [task.row() for task in found.tasks]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.table import Table
 
 from depthkit.corpus import Corpus
@@ -15,14 +16,12 @@ from depthkit.tasks.review import review
 ATTEMPTS = "attempts"
 """Name of the bundled corpus of blind attempts by hand (``depthkit attempt``)."""
 
-UNMEASURED = "unmeasured"
-"""What stands for D until a model of a model set has run: an attempt by hand is no measurement."""
-
 
 def overview(folder: Path, attempts: Corpus | None) -> list[dict[str, Any]]:
     """One row a task: its size, what its replays gave, and the blind attempts at it.
 
-    An attempt at a task as it was before the last change of its directory is given as ``outdated``.
+    ``D`` is null until a model of a model set has run: an attempt by hand is no measurement. An
+    attempt at a task as it was before the last change of its directory is given as ``outdated``.
 
     Args:
         folder: Holds task directories and the result of their replays.
@@ -33,6 +32,7 @@ def overview(folder: Path, attempts: Corpus | None) -> list[dict[str, Any]]:
     """
     replayed = read_result(folder)["tasks"]
     runs = attempts.run_records() if attempts else []
+    depths = _depths(attempts) if attempts else {}
     rows = []
     for path in shipped_tasks(folder):
         task, counts = load_task(path).record, review(path).segments
@@ -45,7 +45,7 @@ def overview(folder: Path, attempts: Corpus | None) -> list[dict[str, Any]]:
                 "work_lines": None if task.work is None else task.work.lines,
                 "instruction_words": sum(each.instruction_words or 0 for each in task.segments),
                 "checks": sum(each.checks or 0 for each in counts),
-                "D": UNMEASURED,
+                "D": depths.get(task.task_id),
                 "table8": replayed.get(task.task_id, {}).get("table8", []),
                 "attempts": [
                     {
@@ -65,10 +65,17 @@ def overview(folder: Path, attempts: Corpus | None) -> list[dict[str, Any]]:
     return rows
 
 
+def _depths(attempts: Corpus) -> dict[str, int | None]:
+    table = attempts.estimates()
+    pairs = zip(table["task_id"], table["D"], strict=True)
+    return {str(name): None if pd.isna(depth) else int(depth) for name, depth in pairs}
+
+
 def overview_table(rows: list[dict[str, Any]]) -> Table:
     """The rows for a terminal; lines are W."""
-    table = Table(caption=f"D of each: {UNMEASURED}", caption_justify="left")
-    for head in ("task", "seed", "k", "lines", "words", "checks", "replays hold", "blind attempt"):
+    table = Table()
+    heads = ("task", "seed", "k", "lines", "words", "checks", "D", "replays hold", "blind attempt")
+    for head in heads:
         table.add_column(head, no_wrap=head == "task")
     for row in rows:
         held = sum(each["holds"] for each in row["table8"])
@@ -80,6 +87,7 @@ def overview_table(rows: list[dict[str, Any]]) -> Table:
             str(row["work_lines"]),
             str(row["instruction_words"]),
             str(row["checks"]),
+            "\N{EN DASH}" if row["D"] is None else str(row["D"]),
             f"{held} of {results}" if results else "none",
             "; ".join(map(_said, row["attempts"])) or "none",
         )

@@ -23,10 +23,6 @@ from depthkit.trials import engine
 from depthkit.trials.limits import Limits, Watch
 from depthkit.trials.models import ModelSpec, select_models
 
-# Harbor and LiteLLM would otherwise ask the network when they are imported.
-os.environ.setdefault("HARBOR_TELEMETRY", "0")
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-
 MENDS = 8
 """Refused replays of a segment that a model may mend."""
 

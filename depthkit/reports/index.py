@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from depthkit.artifacts import page
-from depthkit.artifacts.artifact import file_label
+from depthkit.artifacts.artifact import file_label, slug_of
 from depthkit.reports.files import read_json
 from depthkit.reports.printing import PDF
 
@@ -43,8 +43,9 @@ def _index_entry(directory: Path, about: dict[str, Any], failure: dict[str, Any]
         if (directory / PDF).is_file():
             parts.append(f'<p class="files"><a href="{name}/{PDF}">PDF</a></p>')
         for artifact in shown:
+            slug = slug_of(artifact["id"])
             links = " ".join(
-                f'<a href="{name}/{escape(file)}">{escape(file_label(file))}</a>'
+                f'<a href="{name}/{escape(file)}">{escape(file_label(file, slug))}</a>'
                 for file in artifact["files"]
             )
             caption = artifact["title"].partition(". ")[0]

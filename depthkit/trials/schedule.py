@@ -183,7 +183,7 @@ class Schedule:
                 )
             self.history[key].append(run)
 
-    def _enter_tasks(self) -> None:
+    def enter_tasks(self) -> None:
         """Append the records that the corpus does not have as they are now."""
         known = {(task.dataset, task.task_id): task for task in self.corpus.task_records()}
         records = (task.record for task in self.tasks.values())
@@ -208,7 +208,7 @@ class Schedule:
             engine.clean()
             recover(self.corpus)
             self.read_history()  # before anything is written: it may refuse a task
-            self._enter_tasks()
+            self.enter_tasks()
             self._changed(None)
             try:
                 asyncio.run(self._measure())

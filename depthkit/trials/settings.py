@@ -21,6 +21,9 @@ from depthkit.protocol import CEILING
 from depthkit.trials.checks import CHECK_SECONDS
 from depthkit.trials.run import AGENT, SEGMENT_SECONDS, time_limit
 
+_READ = ("depthkit.", "harbor.")
+"""Packages in which bases of the agent are looked for."""
+
 PRINTED_SEGMENTS = 6
 """The paper prints the time limit of its tasks with six segments, the 98 of 105."""
 
@@ -142,10 +145,11 @@ def _classes() -> Iterator[ast.ClassDef]:
             if isinstance(node, ast.ImportFrom) and node.module
             for alias in node.names
         }
-        base = next((b.id for b in found.bases if isinstance(b, ast.Name) and b.id in origins), "")
-        if not base or base == "BaseAgent":
+        bases = (origins.get(base.id) for base in found.bases if isinstance(base, ast.Name))
+        inherited = [origin for origin in bases if origin and origin[0].startswith(_READ)]
+        if not inherited:
             return
-        module, name = origins[base]
+        module, name = inherited[0]
 
 
 def _source(module: str) -> str:

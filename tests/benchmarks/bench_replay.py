@@ -6,7 +6,6 @@ Prints and writes the ratio of medians over pairs of runs, one of each side in t
 about a minute on two cores.
 
     python tests/benchmarks/bench_replay.py [--pairs 3]
-    python tests/benchmarks/bench_replay.py --pairs 1 --add    # to those that are written
 """
 
 from __future__ import annotations
@@ -128,12 +127,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each segment's solution")
-    parser.add_argument("--add", action="store_true", help="to the pairs that are written")
     arguments = parser.parse_args()
-    out = HERE / "results" / "replay.json"
     times: dict[str, list[float]] = {"depthkit": [], "from_scratch": []}
-    if arguments.add:
-        times = json.loads(out.read_text())["seconds"]
     with tempfile.TemporaryDirectory() as name:
         path = write_task(Path(name) / "bench" / "six", arguments.seconds)
         task = load_task(path)
@@ -157,6 +152,7 @@ def main() -> None:
         "bound": BOUND,
         "holds": ratio <= BOUND,
     }
+    out = HERE / "results" / "replay.json"
     out.write_text(json.dumps(result, indent=2) + "\n")
     print(f"ratio {ratio:.2f} (at most {BOUND}); written to {out}")
 

@@ -64,6 +64,10 @@ def test_a_task_is_tried_blind_and_recorded_as_an_evaluation(tmp_path: Path) -> 
     assert corpus.estimates()["solved"].isna().all()
     with pytest.raises(DepthkitError, match="earlier attempt"):
         attempt(task, tmp_path / "corpus", turns, by="alice", say=print)
+    (task / "steps" / "s2" / "instruction.md").write_text("Something else.\n")
+    with pytest.raises(DepthkitError, match="the task has changed since run"):
+        attempt(task, tmp_path / "corpus", tmp_path / "more", by="bob", say=print)
+    assert len(Corpus.open(tmp_path / "corpus").task_records()) == 1
 
 
 def test_a_name_that_will_not_do_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -97,7 +98,9 @@ def test_what_a_killed_owner_of_a_compose_task_left_is_removed(
     )
     running = subprocess.Popen(
         [sys.executable, "-c", script, str(task.path), str(Path(__file__).parent)],
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "OPENAI_API_KEY": "unused"},
+        # Where the engine is, and where processes note what they have in it.
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "OPENAI_API_KEY": "unused"}
+        | {name: os.environ[name] for name in ("DOCKER_HOST", "TMPDIR") if name in os.environ},
     )
     before = projects()
     deadline = time.monotonic() + 300

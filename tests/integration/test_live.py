@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -19,8 +18,6 @@ from depthkit.corpus import Corpus
 from depthkit.trials.budget import Price
 from depthkit.trials.scripted.policies import Messages
 from depthkit.trials.scripted.server import ScriptedServer
-
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download of a price list
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser]
 

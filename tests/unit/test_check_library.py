@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from check_cases import COMMANDS, EQ, READERS
+from check_cases import COMMANDS, EQ
+from reader_cases import READERS
 
 LIBRARY = Path(__file__).parents[2] / "depthkit" / "tasks" / "checks.sh"
 

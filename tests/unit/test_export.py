@@ -124,6 +124,6 @@ def test_every_artifact_leaves_its_numbers_and_links_them_by_what_they_are(
         kinds = {Path(file).suffix for file in files}
         pictures = {".svg", ".pdf", ".png"} if isinstance(made, Figure) else {".html", ".tex"}
         assert kinds == {".csv"} | pictures
-        labels = [file_label(file) for file in files]
+        labels = [file_label(file, made.slug) for file in files]
         assert len(set(labels)) == len(labels)
         assert [f"CSV ({part})" for part in made.parts] == labels[1 : 1 + len(made.parts)]

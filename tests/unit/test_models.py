@@ -27,8 +27,6 @@ from depthkit.trials.models import (
 from depthkit.trials.scripted.policies import POLICIES, Reply, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
 
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download of a price list
-
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

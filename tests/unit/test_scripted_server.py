@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ import pytest
 from depthkit.trials.models import select_models
 from depthkit.trials.scripted.policies import Reply, after_faults, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer, prompt_tokens
-
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download of a price list
 
 GO = [{"role": "user", "content": "go"}]
 
