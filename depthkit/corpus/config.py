@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -41,12 +42,25 @@ def load_config(path: Path) -> dict[str, Any]:
 
 
 def write_config(
-    path: Path, name: str, models: tuple[str, ...], old: dict[str, Any] | None = None
+    path: Path,
+    name: str,
+    models: tuple[str, ...],
+    old: dict[str, Any] | None = None,
+    made_with: Mapping[str, str] | None = None,
 ) -> None:
-    """Write ``corpus.toml`` whole or not at all; settings that are there stay."""
+    """Write ``corpus.toml`` whole or not at all; settings that are there stay.
+
+    Args:
+        path: Directory of the corpus.
+        name: Its name.
+        models: Its model set, the first one first.
+        old: Settings that are there.
+        made_with: Versions to write down beside depthkit's and Harbor's.
+    """
     old = old or {}
     protocol = {"caps": list(CAPS), **FIXED} | old.get("protocol", {})
     versions = {"depthkit": _version("depthkit"), "harbor": _version("harbor")}
+    versions |= made_with or {}
     created = old.get("created", datetime.now(UTC).replace(microsecond=0).isoformat())
     text = "".join(
         [

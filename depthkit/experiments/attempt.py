@@ -23,8 +23,8 @@ from depthkit.protocol import Planned
 from depthkit.tasks import load_task
 from depthkit.trials import engine
 from depthkit.trials.landing import Hold, disk_errors, land, recover, running_folder
-from depthkit.trials.llm import PATIENCE, Patience
 from depthkit.trials.models import ModelSpec
+from depthkit.trials.patience import PATIENCE, Patience
 from depthkit.trials.run import run_trial
 from depthkit.trials.schedule import Schedule
 from depthkit.trials.scripted.policies import Messages

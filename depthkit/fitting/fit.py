@@ -25,6 +25,7 @@ from depthkit.fitting.labels import (
     sampling_groups,
     unsampled_tasks,
 )
+from depthkit.fitting.made_with import fitted_with
 from depthkit.fitting.ours import Parts, our_tasks, segments
 from depthkit.fitting.pins import Floats, share_out
 from depthkit.fitting.runs import FIRST, SECOND, measuring_runs, new_run
@@ -63,7 +64,7 @@ def fit_published(directory: Path, *, seed: int = SEED) -> None:
         raise DepthkitError(f"{directory}: is not empty; name a new or empty directory.")
     tasks, runs, replays = fit_records(seed)
     directory.mkdir(parents=True, exist_ok=True)
-    write_config(directory, NAME, (FIRST, SECOND), {"created": CREATED})
+    write_config(directory, NAME, (FIRST, SECOND), {"created": CREATED}, fitted_with())
     for name, records in (("tasks", tasks), ("runs", runs), ("replays", replays)):
         _write(directory / f"{name}.jsonl", records)
 

@@ -39,9 +39,9 @@ from depthkit.trials.landing import (
     running_folder,
 )
 from depthkit.trials.limits import Limits, Outcome, Watch
-from depthkit.trials.llm import PATIENCE, Patience
 from depthkit.trials.models import ModelSpec
 from depthkit.trials.outages import PAUSES, Outages, engine_answers
+from depthkit.trials.patience import PATIENCE, Patience
 from depthkit.trials.run import run_trial
 
 type OnChange = Callable[[Run | None], None]

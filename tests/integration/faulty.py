@@ -17,8 +17,8 @@ from depthkit.corpus import Corpus
 from depthkit.tasks import load_task
 from depthkit.trials import engine
 from depthkit.trials.budget import Price
-from depthkit.trials.llm import Patience
 from depthkit.trials.models import select_models
+from depthkit.trials.patience import Patience
 from depthkit.trials.schedule import Outcome, Schedule
 from depthkit.trials.scripted.policies import Policy, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer

@@ -27,12 +27,11 @@ from depthkit.trials.budget import (
 )
 from depthkit.trials.llm import (
     EMPTY_REPLIES,
-    PATIENCE,
     ModelCallError,
     ModelEndpoint,
-    Patience,
     RefusedError,
 )
+from depthkit.trials.patience import PATIENCE, Patience
 from depthkit.trials.run import SEGMENT_SECONDS
 from depthkit.trials.scripted.policies import Policy, Reply, after_faults, fixed_replies
 from depthkit.trials.scripted.server import ScriptedServer
