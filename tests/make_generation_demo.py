@@ -9,7 +9,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from written_task import BY_HAND_ALONE, MENDS, MODELS, ScriptedAuthor, write_seed
+from redis_task import BY_HAND_ALONE, MENDS, SEED
+from scripted_author import MODELS, ScriptedAuthor
 
 from depthkit.generation.bundled import LOGS
 from depthkit.generation.run import generate_task
@@ -23,15 +24,14 @@ def main() -> None:
     policies = {"scripted-author": ScriptedAuthor(MENDS), "by-hand": ScriptedAuthor(BY_HAND_ALONE)}
     with tempfile.TemporaryDirectory() as name, ScriptedServer(policies) as server:
         folder = Path(name)
-        seed = write_seed(folder / "readings")
         registry = "".join(MODELS.format(name=each, url=server.base_url) for each in policies)
         (folder / "models.toml").write_text(registry)
         for task, model, k, mends in (
-            ("largest-readings", "scripted-author", 2, None),
+            ("shop-carts", "scripted-author", 2, None),
             ("made-by-hand", "by-hand", 2, 1),
         ):
             done = generate_task(
-                seed,
+                SEED,
                 folder / "tasks" / task,
                 k=k,
                 model=model,
