@@ -21,7 +21,8 @@ from written_task import ASKS, SEGMENTS, TASK, write_draft, write_seed
 from depthkit.cli import app
 from depthkit.errors import DepthkitError
 from depthkit.generation.acceptance import accept
-from depthkit.generation.log import LogSummary, read_log, summary
+from depthkit.generation.log import read_log
+from depthkit.generation.log_summary import LogSummary, summary
 from depthkit.generation.run import Generated, generate_task
 from depthkit.tasks import load_task
 from depthkit.trials.limits import Limits

@@ -136,6 +136,16 @@ def test_only_declared_fields_are_read(tmp_path: Path) -> None:
     assert "/srv/out/load.txt has no field or column 'rows' in reports.toml" in undeclared
 
 
+def test_a_declared_report_is_read_by_readers_alone(tmp_path: Path) -> None:
+    check = SEGMENTS[0]["check.sh"] + "expect_ok told -- grep -q rows /srv/out/load.txt\n"
+    check += "expect_out again '[0-9]' -- field /srv/out/load.txt rows\n"
+    check = check.replace('expect_eq rows "$(field /srv/out/load.txt rows)"', 'expect_eq rows "$n"')
+    assert faults(tmp_path, check=check) == [
+        "steps/s1/tests/check.sh:9: report-not-through-reader: expect_ok looks into "
+        "/srv/out/load.txt"
+    ]
+
+
 def test_the_formats_must_stand_as_they_are_declared(tmp_path: Path) -> None:
     draft = write_draft(tmp_path)
     assert draft.format_faults(1) == []

@@ -17,7 +17,8 @@ from depthkit.artifacts.generation import (
 )
 from depthkit.cli import app
 from depthkit.errors import DepthkitError
-from depthkit.generation.log import GenerationLog, read_log, summary, task_logs
+from depthkit.generation.log import GenerationLog, read_log, task_logs
+from depthkit.generation.log_summary import summary
 
 SEGMENT = {
     "index": 1,

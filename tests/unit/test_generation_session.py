@@ -44,7 +44,7 @@ def say(session: Session, *messages: Any) -> dict[str, Any]:
         ({"do": "write", "file": "check.sh", "text": ""}, "there is no plan yet"),
         ({"do": "replay"}, "there is no plan yet"),
         ({"do": "read", "file": "/etc/passwd"}, "there is no file /etc/passwd; write one of"),
-        ({"do": "back", "segment": 2}, "segment must be from 1 to 0."),
+        ({"do": "back", "segment": 2}, "segment must be from 1 to 1."),
     ],
 )
 def test_a_message_that_cannot_be_carried_out_is_told(
@@ -76,18 +76,33 @@ def test_a_segment_is_finished_only_as_it_was_replayed(tmp_path: Path) -> None:
     assert "have passed no replay" in answer["error"]
 
 
-def test_errors_of_format_may_be_mended_a_bounded_number_of_times(tmp_path: Path) -> None:
+MEASURED = TASK.segments[0]["check.sh"].replace("\"$(db 'select count(*) from readings')\"", "4")
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"reports": None}, "no reports.toml declares it"),
+        ({"check": MEASURED}, "expected-written-in: the expected value '4' is written in"),
+    ],
+)
+def test_errors_of_format_may_be_mended_a_bounded_number_of_times(
+    tmp_path: Path, changed: dict[str, str | None], fault: str
+) -> None:
     own = session(tmp_path, mends=1)
-    say(own, TASK.plan(), *TASK.writes(1, reports=None))
+    say(own, TASK.plan(), *TASK.writes(1, **changed))
     first = say(own, {"do": "replay"})
     assert first["mends_left"] == 0
-    assert "no reports.toml declares it" in first["format"][0]
+    assert fault in first["format"][0]
     assert own.over is None
+    # Whoever goes on after a stop has as many left as before.
+    again = Draft(own.draft.out, tmp_path / "seeds/readings", 2)
+    own = Session(again, own.log, own.rules)
     last = say(own, {"do": "replay"})
     assert own.over == "rejected"
     assert last["rejected"].startswith("segment 1 was still refused after 1 mends: steps/s1/tests")
     kinds = [event.event for event in read_log(tmp_path / "log.jsonl")]
-    assert kinds == ["started", "planned", "format_error", "format_error", "rejected"]
+    assert kinds == ["started", "planned", *["format_error", "started"], "format_error", "rejected"]
     assert (tmp_path / "tasks" / "readings.rejected-1" / "task").is_dir()
 
 
