@@ -1,7 +1,7 @@
 """Write the bundled generation log again, of scripted authors.
 
-Needs a Docker engine with the base image. One task is accepted after mends, one is rejected, and one
-is accepted on a seed that was released with a task.
+Needs a Docker engine with the base image. One task is accepted after mends, one is rejected, and
+one is accepted on a seed that was released with a task.
 """
 
 from __future__ import annotations

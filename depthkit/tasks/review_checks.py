@@ -157,7 +157,7 @@ def _expected(checks: CheckScript, command: Command) -> None:
         numbers = _NUMBERS.findall(pattern)
         if any(each.name in READERS for each in run_by(checks, tail_of(command), command.line)):
             # Any number that stands in a report is an answer.
-            numbers = re.findall(r"(?<![\w.\\{,])\d+(?:\.\d+)*", pattern)
+            numbers = re.findall(r"(?<![\w.])\d+(?:\.\d+)*", _plain(pattern))
         for number in numbers:
             if not checks.stated(number) and not _printed_by(checks, command.line):
                 checks.found(

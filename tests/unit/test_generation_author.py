@@ -46,7 +46,7 @@ def let_write(
     session = Session(draft, log, Rules(mends=8))
 
     async def run() -> None:
-        PATIENCE.set(Patience(tries=2, blip_seconds=0.05, first_pause=0.01))
+        PATIENCE.set(Patience(tries=3, blip_seconds=0.0, first_pause=0.01))
         await drive(session, spec, Watch(Limits(), [spec], {}))
 
     with ScriptedServer({"m": replies}) as server, pytest.MonkeyPatch.context() as patch:
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_a_reply_is_told_and_counts(tmp_path: Path) -> None:
     session, events = let_write(tmp_path, replies)
     assert (session.over, session.reason) == ("rejected", "given up: no key step")
     told = [asked[-1] for asked in replies.asked]
-    assert 'the reply has no message; send JSON objects such as {"do": "screen"}' in told[1]
+    assert "the reply has no message; send JSON objects such as" in told[1]
     assert '"mends_left": 6' in told[2]
     assert "segments has 1 items; the task has 2 segments" in told[3]
     assert "the reply was cut at the model's output limit; split it" in told[4]
