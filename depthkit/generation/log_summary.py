@@ -91,8 +91,9 @@ class LogSummary:
             )
             for number, spent in sorted(task.segments.items()):
                 said.append(
-                    f"  segment {number}: {_took(spent)}, {spent.format_errors} format errors, "
-                    f"{spent.replays_failed} of {spent.replays} replays failed"
+                    f"  segment {number}: {_took(spent)}, "
+                    f"{_counted(spent.format_errors, 'format error')}, "
+                    f"{spent.replays_failed} of {_counted(spent.replays, 'replay')} failed"
                 )
         return said
 
@@ -119,7 +120,12 @@ def _took(spent: Spent) -> str:
     minutes = f"{spent.seconds / 60:.1f} min"
     if spent.tokens is None:  # A person or another program: only the time is known.
         return minutes
-    return f"{spent.turns} turns, {spent.tokens:,} tokens, {minutes}, {_usd(spent.cost_usd)}"
+    turns = _counted(spent.turns, "turn")
+    return f"{turns}, {spent.tokens:,} tokens, {minutes}, {_usd(spent.cost_usd)}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _usd(cost: float | None) -> str:
