@@ -153,7 +153,7 @@ def _outcome(found: LogSummary) -> str:
         if (own := row[f"a_{of}"])["turns"] is not None:
             paid = "" if own["cost_usd"] is None else f", ${own['cost_usd']:,.4f}"
             said.append(
-                f"A {of}, median: {own['turns']:,.0f} turns, {own['tokens']:,.0f} tokens, "
+                f"A {of}, median: {own['turns']:g} turns, {own['tokens']:,.0f} tokens, "
                 f"{own['minutes']:,.1f} minutes{paid}."
             )
     said.append("Minutes: from one event to the next, without the time in which nobody worked.")

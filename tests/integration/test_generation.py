@@ -214,8 +214,11 @@ def test_killed_in_segment_3_it_goes_on_there_with_what_the_solutions_leave(fold
     assert (again.hello["finished"], again.hello["segment"]) == (2, 3)
     assert again.hello["resumed"]
     assert list(again.hello["files"]) == ["instruction.md"]
-    seen = again.say({"do": "run", "command": "ls /srv; tail -n 2 /srv/out/largest.tsv"})["output"]
+    look = "ls -A /srv /solution /tests /logs/verifier; tail -n 2 /srv/out/largest.tsv"
+    seen = again.say({"do": "run", "command": look})["output"]
     assert "by-hand" not in seen
+    # Nor is there a script of the segments before.
+    assert ".sh" not in seen
     assert "north   10" in seen
     # The terminal has a screen.
     screen = again.say({"do": "keys", "text": "echo $((6 * 7))\n"})["screen"]
