@@ -42,9 +42,11 @@ You may send the plan again while you learn more; what is finished stays.
 # How you answer
 
 A reply is one or several JSON objects, one after another, and nothing else. They are carried out in
-order; you get one answer for each. After an answer with "ok": false the rest are not carried out. A
-command that fails is an answer with "ok": true and its status. Nothing after "finish" or "back" is
-carried out: the next segment is a new conversation, which begins with the files of those before.
+order; each has one answer, a JSON object on a line: "ok", and output and status of a command, a
+screen, a text, what a replay gave, or where "ok" is false what is wrong: "error", "format",
+"replay" or "faults". After such an answer the rest of the reply is not carried out. A command that
+fails is no such answer: it has its status. Nothing after "finish" or "back" is carried out: the
+next segment is a new conversation, which begins with the plan and the files of those before.
 
 {{"do": "run", "command": "…", "seconds": 60}}   bash in your container, as root, no input, no
     terminal; ended after its seconds (at most 1800); of long output the middle is left out

@@ -56,7 +56,7 @@ by what the Dockerfile and the files show:
 The kind of system is what it does in two to four words, whatever products do it: at most one
 environment of a kind is used. {kinds}
 
-Answer with one JSON object and nothing else:
+Answer with one JSON object and nothing else, each R a whole number:
 {{"kind": "…", "components": ["…"], "summary": "one sentence on what the environment holds",
 {fields}}}
 
@@ -164,7 +164,7 @@ def _prompt(task: LoadedTask, kinds: Sequence[str]) -> str:
         for name, status, entry in walk(task.dockerfile.parent)
         if not entry.is_dir()
     ]
-    fields = ", ".join(f'"{name}": {{"rating": 3, "reason": "…"}}' for name in RATINGS)
+    fields = ", ".join(f'"{name}": {{"rating": R, "reason": "…"}}' for name in RATINGS)
     return _PROMPT.format(
         kinds=f"Where it is one of these, name it so: {'; '.join(kinds)}." if kinds else "",
         ratings="\n".join(f"- {name}: {meaning}" for name, meaning in RATINGS.items()),
