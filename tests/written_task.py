@@ -1,16 +1,15 @@
-"""A small seed environment, a task of two segments on it, and a script that writes it as a model.
+"""A small seed environment and a task of two segments on it.
 
 SQLite by way of Python, from the base image alone.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from scripted_author import Written
+
+from depthkit.generation import example
 from depthkit.generation.draft import Draft, Plan
 
 READINGS = ("north,9", "north,10", "south,100", "south,20")
@@ -32,66 +31,11 @@ original_lines = 4
 memory_mb = 256
 """
 
-GOAL = "Keep the readings of a site in a database and find the largest."
-ASKS = ("Load the exported readings into SQLite", "List the largest reading of each sensor")
-KEY_STEPS = (
-    "The export has two bytes a letter, so that rows load without an error but hold no readings.",
-    "The values are texts, of which 9 is larger than 10.",
-)
-
-SOLVE_1 = """\
-#!/bin/bash
-set -eu
-mkdir -p /srv/data
-cp /srv/in/readings.csv /tmp/readings.csv
-# key-step: begin
-# The export has two bytes a letter.
-iconv -f UTF-16 -t UTF-8 /srv/in/readings.csv >/tmp/readings.csv
-# key-step: end
-python3 - <<'END'
-import sqlite3
-db = sqlite3.connect("/srv/data/readings.db")
-db.execute("create table readings (sensor text, value text)")
-for line in open("/tmp/readings.csv", errors="replace"):
-    sensor, _, value = line.strip().partition(",")
-    db.execute("insert into readings values (?, ?)", (sensor, value))
-db.commit()
-count = db.execute("select count(*) from readings").fetchone()[0]
-open("/srv/out/load.txt", "w").write(f"rows: {count}\\n")
-END
-"""
-
-BY_HAND = "mkdir -p /srv/data"
-SOLVE_1_BY_HAND = SOLVE_1.replace(f"{BY_HAND}\n", "")
-"""Relies on a folder that the author made by hand."""
+GOAL, ASKS = example.GOAL, example.ASKS
+KEY_STEPS = (example.KEY_STEP, "The values are texts, of which 9 is larger than 10.")
 
 SEGMENTS: tuple[dict[str, str], ...] = (
-    {
-        "instruction.md": """\
-Load the readings of /srv/in/readings.csv, a sensor and a value in each line, into the table
-`readings` of the SQLite database /srv/data/readings.db: a row a reading, columns `sensor` and
-`value`, both of type TEXT. Say in /srv/out/load.txt how many rows the table has.
-""",
-        "names.toml": 'names = ["/srv/in/readings.csv", "/srv/data/readings.db", "readings"]\n',
-        "reports.toml": """\
-[[reports]]
-path = "/srv/out/load.txt"
-kind = "fields"
-[reports.fields]
-rows = "number of rows in the table"
-""",
-        "solve.sh": SOLVE_1,
-        "check.sh": """\
-set -u
-db() { python3 -c 'import sqlite3, sys
-for row in sqlite3.connect("/srv/data/readings.db").execute(sys.argv[1]):
-    print(*row, sep=",")' "$1"; }
-wanted() { python3 -c '
-print(*sorted(open("/srv/in/readings.csv", encoding="utf-16").read().split()), sep="\\n")'; }
-expect_eq stored "$(db 'select sensor, value from readings order by sensor, value')" "$(wanted)"
-expect_eq rows "$(field /srv/out/load.txt rows)" "$(db 'select count(*) from readings')" int
-""",
-    },
+    example.FILES,
     {
         "instruction.md": """\
 Write the largest value of each sensor in the table `readings` of /srv/data/readings.db into the
@@ -142,6 +86,9 @@ done < <(wanted)
 """Loading, then the largest: without the first key step there is nothing to find."""
 
 
+TASK = Written(GOAL, ASKS, KEY_STEPS, SEGMENTS)
+
+
 def write_seed(folder: Path) -> Path:
     """The seed environment."""
     folder.mkdir(parents=True)
@@ -149,24 +96,6 @@ def write_seed(folder: Path) -> Path:
     (folder / "Dockerfile").write_text(DOCKERFILE)
     (folder / "readings.csv").write_text("\n".join(READINGS) + "\n", encoding="utf-16")
     return folder
-
-
-def plan(asks: Sequence[str] = ASKS) -> dict[str, Any]:
-    """The message that says what the task is about."""
-    return {"do": "plan", "goal": GOAL, "segments": list(asks)}
-
-
-def writes(number: int, **changed: str | None) -> list[dict[str, Any]]:
-    """Messages that write the files of a segment; ``solve``, ``reports`` … may be others."""
-    files: dict[str, str | None] = dict(SEGMENTS[number - 1])
-    for name, text in changed.items():
-        files[next(file for file in files if file.startswith(name))] = text
-    return [{"do": "write", "file": n, "text": t} for n, t in files.items() if t is not None]
-
-
-def done(number: int) -> list[dict[str, Any]]:
-    """Messages that end a segment."""
-    return [{"do": "replay"}, {"do": "finish", "key_step": KEY_STEPS[number - 1]}]
 
 
 def write_draft(folder: Path, *changes: dict[str, str]) -> Draft:
@@ -184,60 +113,3 @@ def write_draft(folder: Path, *changes: dict[str, str]) -> Draft:
         for name, text in {**files, **own}.items():
             draft.write(number, draft.file_name(name), text)
     return draft
-
-
-class ScriptedAuthor:
-    """Stands in for a model that writes: its replies by segment, one after another.
-
-    A reply is the text itself, or messages.
-    """
-
-    def __init__(self, script: Mapping[int, Sequence[str | list[dict[str, Any]]]]) -> None:
-        self._script = script
-
-    def __call__(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        brief = str(messages[1]["content"])
-        found = re.search(r"^Now write segment (\d+) of", brief, re.MULTILINE)
-        assert found is not None
-        replies = self._script[int(found[1])]
-        turn = sum(message["role"] == "assistant" for message in messages)
-        reply = replies[min(turn, len(replies) - 1)]
-        return reply if isinstance(reply, str) else "\n".join(map(json.dumps, reply))
-
-
-MENDS = {
-    1: [
-        [{"do": "run", "command": "ls -l /srv/in; head -c 60 /srv/in/readings.csv | od -c"}],
-        [plan(), {"do": "run", "command": BY_HAND}],
-        [*writes(1, solve=SOLVE_1_BY_HAND, reports=None), {"do": "replay"}],
-        [
-            {"do": "write", "file": "reports.toml", "text": SEGMENTS[0]["reports.toml"]},
-            {"do": "replay"},
-        ],
-        [{"do": "write", "file": "solve.sh", "text": SOLVE_1}, *done(1)],
-    ],
-    2: [
-        [{"do": "run", "command": "ls /srv/data /srv/out"}],
-        [*writes(2), *done(2)],
-    ],
-}
-"""Mends an error of format (a report that is not declared), then a replay that fails."""
-
-BY_HAND_ALONE = {
-    1: [
-        [plan(), {"do": "run", "command": BY_HAND}, *writes(1, solve=SOLVE_1_BY_HAND)],
-        [{"do": "replay"}],
-    ]
-}
-"""Never writes down what it did by hand."""
-
-MODELS = """\
-["{name}"]
-litellm = "openai/{name}"
-base_url = "{url}"
-api_key_env = "AUTHOR_KEY"
-context_tokens = 64000
-max_output_tokens = 8000
-input_usd_per_mtok = 0.5
-output_usd_per_mtok = 2.0
-"""

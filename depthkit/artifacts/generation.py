@@ -20,7 +20,8 @@ from depthkit.artifacts.our_data import sizes, sizes_view
 from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.errors import DepthkitError
 from depthkit.generation.bundled import find_log
-from depthkit.generation.log import LogSummary, TaskLog, summary
+from depthkit.generation.log import TaskLog
+from depthkit.generation.log_summary import LogSummary, summary
 from depthkit.model import Segment, Task
 
 
@@ -55,29 +56,49 @@ def generation_table(found: LogSummary) -> Table:
     rejection, ``segments`` finished, ``turns``, ``minutes``, ``tokens`` (in and out), ``cost_usd``,
     ``format_errors``, ``replays`` and ``replays_failed``. ``segments`` has the same numbers one row
     a segment, ``totals`` one row over all: ``accepted``, ``rejected``, ``unfinished``,
-    ``accepted_share`` of those that ended, ``cost_usd``, ``tasks_per_usd``. A cost is null where
-    that of any turn is not known.
+    ``accepted_share`` of those that ended, ``cost_usd``, ``tasks_per_usd``. ``medians`` has one row
+    a task and one a segment. A cost is null where that of any turn is not known.
     """
     frame = pd.DataFrame([_row(task) for task in found.tasks], columns=[*_FIRST, *_SPENT])
-    segments = pd.DataFrame(
-        [
-            {"task": task.task, "segment": number, **_spent(spent.row())}
-            for task in found.tasks
-            for number, spent in sorted(task.segments.items())
-        ],
-        columns=["task", "segment", *_SPENT],
-    )
     row = found.row()
+    medians = pd.DataFrame([{"of": of, **row[f"a_{of}"]} for of in ("task", "segment")])
     totals = pd.DataFrame([{name: row[name] for name in _TOTALS}])
     reasons = [f"{t.task}: {t.reason}." for t in found.tasks if t.outcome == "rejected"]
     return Table(
         title=_outcome(found),
         frame=frame,
-        parts={"segments": segments, "totals": totals},
+        parts={"segments": _segments(found), "totals": totals, "medians": medians},
         provenance="",
         draw=lambda: _tasks_view(frame),
         notes=tuple(f"Rejected: {reason}" for reason in reasons),
     )
+
+
+@_of_a_log("generation/segments", section="3.3, generation")
+def generated_segments_table(found: LogSummary) -> Table:
+    """What each segment took, of all tasks that were begun.
+
+    ``frame`` has one row a segment, with the numbers of :func:`generation_table`. What was done
+    before the first segment or after the last, acceptance for one, is in no segment.
+    """
+    frame = _segments(found)
+    first = pd.DataFrame({"Task": frame["task"], "Segment": frame["segment"].map(str)})
+    shown = pd.concat([first, _spent_view(frame)], axis=1)
+    return Table(
+        title="What each segment took.",
+        frame=frame,
+        provenance="",
+        draw=lambda: plain_table(shown, "generation-segments", rows="Segment", groups="Task"),
+    )
+
+
+def _segments(found: LogSummary) -> pd.DataFrame:
+    rows = [
+        {"task": task.task, "segment": number, **_spent(spent.row())}
+        for task in found.tasks
+        for number, spent in sorted(task.segments.items())
+    ]
+    return pd.DataFrame(rows, columns=["task", "segment", *_SPENT])
 
 
 _FIRST = ("task", "seed", "author", "outcome", "reason", "segments")
@@ -128,6 +149,13 @@ def _outcome(found: LogSummary) -> str:
     ]
     if cost is not None:
         said.append(f"All cost ${cost:,.4f}" + (f", {rate:,.1f} tasks a dollar." if rate else "."))
+    for of in ("task", "segment"):
+        if (own := row[f"a_{of}"])["turns"] is not None:
+            paid = "" if own["cost_usd"] is None else f", ${own['cost_usd']:,.4f}"
+            said.append(
+                f"A {of}, median: {own['turns']:g} turns, {own['tokens']:,.0f} tokens, "
+                f"{own['minutes']:,.1f} minutes{paid}."
+            )
     said.append("Minutes: from one event to the next, without the time in which nobody worked.")
     return " ".join(said)
 
@@ -140,6 +168,16 @@ def _tasks_view(frame: pd.DataFrame) -> Any:
             "Author": frame["author"],
             "Outcome": frame["outcome"],
             "Segments": frame["segments"].map(str),
+        }
+    )
+    shown = pd.concat([shown, _spent_view(frame)], axis=1)
+    left = ("Seed environment", "Author", "Outcome")
+    return plain_table(shown, "generation-tasks", rows="Task", left=left)
+
+
+def _spent_view(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
             "Turns": formatted(frame["turns"], "{:,.0f}"),
             "Minutes": formatted(frame["minutes"], "{:,.1f}"),
             "Tokens": formatted(frame["tokens"], "{:,.0f}"),
@@ -149,8 +187,6 @@ def _tasks_view(frame: pd.DataFrame) -> Any:
             "failed": formatted(frame["replays_failed"], "{:.0f}"),
         }
     )
-    left = ("Seed environment", "Author", "Outcome")
-    return plain_table(shown, "generation-tasks", rows="Task", left=left)
 
 
 @_of_a_log("generation/sizes", section="G, as Table 9")

@@ -132,7 +132,7 @@ def show_log(
     Minutes are the time from one event to the next, without that in which nobody worked.
     """
     from depthkit.generation.bundled import find_log
-    from depthkit.generation.log import shown_json, summary
+    from depthkit.generation.log_summary import shown_json, summary
 
     if as_json:
         print_json(shown_json(find_log(log)))

@@ -29,7 +29,10 @@ _KEPT = 6
 
 _SHORT = 1200
 _FULL = 0.75
-"""Share of a model's context from which older answers are shortened."""
+"""Share of a model's context from which the older messages of a conversation are shortened."""
+
+_CHARS_A_TOKEN = 3
+"""Where an endpoint does not count: rather too few, so that a text counts for too much."""
 
 
 class StoppedError(Exception):
@@ -74,6 +77,9 @@ async def drive(
         StoppedError: A limit is reached, or the endpoint does not answer.
     """
     client, options = endpoint(spec, base_url)
+    if session.draft.finished == session.draft.k:
+        # Stopped in acceptance: that needs no word of the model.
+        await session.answer({"do": "finish"})
     while session.over is None:
         talk = _Conversation(session, spec, client, options)
         await talk.segment(watch, most_turns)
@@ -109,14 +115,24 @@ class _Conversation:
         except BudgetExceededError as error:
             raise StoppedError(str(error), limit=True) from error
         except ModelCallError as error:
+            if error.kind == ContextLengthExceededError.__name__:
+                if len(self._history) > 1:  # It begins anew, with the files that there are.
+                    del self._history[1:]
+                    return brief(session.draft, number, session.hello())
+                session.reject(
+                    f"segment {number} does not fit into the context of {self._spec.name}"
+                )
+                return ""
             raise StoppedError(f"the model does not answer ({error.kind})") from error
         except RefusedError:
             session.reject("the model or its provider refused to work on this task")
             return ""
         usage = reply.usage
+        # A reply that says nothing is one all the same, but no endpoint takes an empty message.
+        said = _middle(reply.content, 4 * _SHORT) if self._client.cut else reply.content
         self._history += [
             {"role": "user", "content": prompt},
-            {"role": "assistant", "content": reply.content},
+            {"role": "assistant", "content": said.strip() or "(nothing)"},
         ]
         session.log.add(
             "turn",
@@ -128,7 +144,8 @@ class _Conversation:
             output_tokens=usage.completion_tokens if usage else None,
         )
         answers = await self._carry_out(reply.content)
-        self._shorten(usage.prompt_tokens + usage.completion_tokens if usage else 0)
+        counted = usage.prompt_tokens + usage.completion_tokens if usage else None
+        self._shorten(self._guess() if counted is None else counted)
         return "\n".join(json.dumps(answer, ensure_ascii=False) for answer in answers)
 
     async def _call(self, prompt: str) -> Any:
@@ -136,6 +153,7 @@ class _Conversation:
             return await self._client.call(prompt, message_history=self._history, **self._options)
         except ContextLengthExceededError:
             self._shorten(1 << 62)
+            prompt = _middle(prompt, 4 * _SHORT)
             try:
                 return await self._client.call(
                     prompt, message_history=self._history, **self._options
@@ -162,15 +180,30 @@ class _Conversation:
                 break  # What follows was written without knowing this.
         return answers
 
+    def _guess(self) -> int:
+        return sum(len(str(each["content"])) for each in self._history) // _CHARS_A_TOKEN
+
     def _shorten(self, tokens: int) -> None:
-        limit = self._spec.context_tokens
-        if tokens < _FULL * (limit or 128_000):
-            return
-        for message in self._history[2:-_KEPT]:
-            text = str(message["content"])
-            if message["role"] == "user" and len(text) > _SHORT:
-                half = _SHORT // 2
-                message["content"] = f"{text[:half]}\n[… left out …]\n{text[-half:]}"
+        """Shorten what is old in the conversation where its tokens fill too much of the context.
+
+        Answers first; where that is not enough, replies too, whose files can be read again.
+        """
+        most = _FULL * (self._spec.context_tokens or 128_000)
+        before = self._guess()
+        for role in ("user", "assistant"):
+            if tokens - (before - self._guess()) < most:
+                return
+            for message in self._history[2:-_KEPT]:
+                if message["role"] == role:
+                    message["content"] = _middle(str(message["content"]), _SHORT)
+
+
+def _middle(text: str, most: int) -> str:
+    """A text without its middle, where it is longer."""
+    if len(text) <= most + _SHORT // 10:  # Shortened before, it is left as it is.
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
 def read_messages(content: str) -> tuple[list[Any], str | None]:

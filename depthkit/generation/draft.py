@@ -1,7 +1,7 @@
 """A task as it is being written: plain files beside where it will stand, and how far it is.
 
 DIR.draft/task/        the task: environment/, steps/sN/…, tests/, plan.json, task.toml
-DIR.draft/state.json   the seed, k, and the digests of finished segments
+DIR.draft/state.json   the seed, k, the digests of finished segments, what was refused so far
 
 Segments are finished in order. What is finished is what passed a clean replay: a file of it that
 changed since makes the segment, and those after it, unfinished.
@@ -107,9 +107,9 @@ class Draft:
         self.task = self._folder / "task"
         self._state = self._folder / "state.json"
         now = {"seed": self.seed.name, "seed_digest": seed_digest(seed_dir), "k": k}
-        self.resumed = self._state.is_file()
+        self.resumed = self._state.is_file() and self.task.is_dir()
         if self.resumed:
-            self._kept = json.loads(self._state.read_text())
+            self._kept = {**_new(), **json.loads(self._state.read_text())}
             for key, value in now.items():
                 if self._kept[key] != value:
                     told = "the seed as it is now" if key == "seed_digest" else f"{key} {value}"
@@ -117,8 +117,12 @@ class Draft:
                         f"{self._folder}: is the draft of another task, not of {told}; go on with "
                         "the same arguments, remove it, or give another directory with -o."
                     )
+            # What a process that was killed had half written.
+            shutil.rmtree(self._folder / self.seed.name, ignore_errors=True)
+            for half in self.task.rglob(".*.new"):
+                half.unlink()
         else:
-            self._kept = {**now, "finished": []}
+            self._kept = {**_new(), **now}
             self._begin(seed_dir)
 
     def _begin(self, seed_dir: Path) -> None:
@@ -166,6 +170,24 @@ class Draft:
                 _sync(path)
         self._kept["finished"] = digests
         self._keep()
+
+    def refuse(self, number: int, faults: list[str] | None = None) -> int:
+        """Keep that a segment, or with ``faults`` the whole task, was refused once more.
+
+        Returns:
+            How often the segment was refused so far.
+        """
+        counts = self._kept["refused"]
+        counts[str(number)] = counts.get(str(number), 0) + 1
+        if faults is not None:
+            self._kept["faults"] = faults
+        self._keep()
+        return int(counts[str(number)])
+
+    @property
+    def faults(self) -> list[str]:
+        """Why the task was last not accepted; empty where it was not tried."""
+        return list(self._kept["faults"])
 
     def go_back(self, number: int) -> None:
         """Take a segment and those after it for unfinished."""
@@ -307,6 +329,10 @@ class Draft:
         while (aside := self.out.with_name(f"{self.out.name}.rejected-{number}")).exists():
             number += 1
         self._folder.rename(aside)
+
+
+def _new() -> dict[str, Any]:
+    return {"finished": [], "refused": {}, "faults": []}
 
 
 def _write(path: Path, text: str) -> None:

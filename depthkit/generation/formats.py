@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from depthkit.errors import DepthkitError
 from depthkit.tasks.reading import READERS, CheckScript
+from depthkit.tasks.review_checks import report_access
 from depthkit.tasks.text import printable, read_text
 from depthkit.tasks.words import Command, read_script
 
@@ -121,7 +122,7 @@ def with_formats(instruction: str, reports: Sequence[Report]) -> str:
 
 
 def undeclared(file: str, script: str, reports: Iterable[Report]) -> list[str]:
-    """Where a check script reads a report, field or column that is not declared.
+    """Where a check script reads what is not declared, or a declared report without a reader.
 
     What a reader's file is called is not always certain; those readers are passed over.
 
@@ -135,7 +136,10 @@ def undeclared(file: str, script: str, reports: Iterable[Report]) -> list[str]:
         by_path.setdefault(report.path, []).append(report)
     checks = CheckScript(file, read_script(script), "")
     found = []
+    # What the static review cannot know for a report where no reader reads it.
+    checks.reports = set(by_path) - checks.reports
     for command in checks.all:
+        report_access(checks, command)
         if command.name not in READERS or not command.arguments:
             continue
         path = checks.resolve(command.arguments[0])
@@ -150,7 +154,7 @@ def undeclared(file: str, script: str, reports: Iterable[Report]) -> list[str]:
             for name in _names_read(checks, command)
             if _folded(name) not in known
         ]
-    return found
+    return [*map(str, checks.findings), *found]
 
 
 def _names_read(checks: CheckScript, command: Command) -> list[str]:

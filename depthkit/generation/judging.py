@@ -46,14 +46,19 @@ class _Judged(BaseModel):
 
 _PROMPT = """\
 Below is the software environment of a terminal task. Judge whether it could be the environment of a
-new, long task of several segments, in which each segment works on the result of the one before.
-Judge the environment, not the task it came with. Rate from 1 (not at all) to 5 (fully):
+new, long task of several segments, in which each segment works on the result of the one before,
+without network, and only running the software shows where its usual way goes wrong. Judge the
+environment, not the task it came with. Rate from 1 (not at all) over 3 (just enough) to 5 (fully),
+by what the Dockerfile and the files show:
 
 {ratings}
 
-Answer with one JSON object and nothing else:
-{{"kind": "the kind of system in two to four words", "components": ["…"], "summary": "one
-sentence on what the environment holds", {fields}}}
+The kind of system is what it does in two to four words, whatever products do it: at most one
+environment of a kind is used. {kinds}
+
+Answer with one JSON object and nothing else, each R a whole number:
+{{"kind": "…", "components": ["…"], "summary": "one sentence on what the environment holds",
+{fields}}}
 
 --- Dockerfile ---
 {dockerfile}
@@ -102,7 +107,8 @@ class Judge:
         for digest, task in waiting:
             if limit := await watch.reached():
                 raise StoppedError(limit, limit=True)
-            verdict = await self._one(client, options, known[digest], task)
+            kinds = sorted({v.kind for v in known.values() if v.kind and v.kept})
+            verdict = await self._one(client, options, known[digest], _prompt(task, kinds))
             lines.append([verdict])
             known[digest] = verdict
 
@@ -111,9 +117,8 @@ class Judge:
         client: ModelEndpoint,
         options: Mapping[str, Any],
         verdict: SeedVerdict,
-        task: LoadedTask,
+        prompt: str,
     ) -> SeedVerdict:
-        prompt = _prompt(task)
         history: list[dict[str, Any]] = []
         costs: list[float | None] = []
         fault = ""
@@ -133,7 +138,7 @@ class Judge:
                 return _judged(verdict, judged, self._spec.name, _total(costs))
             history += [
                 {"role": "user", "content": prompt},
-                {"role": "assistant", "content": reply.content},
+                {"role": "assistant", "content": reply.content.strip() or "(nothing)"},
             ]
             prompt = f"That is no usable answer: {fault}. Answer again with the JSON object alone."
         return verdict.model_copy(
@@ -152,15 +157,16 @@ def _total(costs: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(costs) else None
 
 
-def _prompt(task: LoadedTask) -> str:
+def _prompt(task: LoadedTask, kinds: Sequence[str]) -> str:
     assert task.dockerfile is not None
     listed = [
         f"{name} ({status.st_size:,} bytes)"
         for name, status, entry in walk(task.dockerfile.parent)
         if not entry.is_dir()
     ]
-    fields = ", ".join(f'"{name}": {{"rating": 3, "reason": "…"}}' for name in RATINGS)
+    fields = ", ".join(f'"{name}": {{"rating": R, "reason": "…"}}' for name in RATINGS)
     return _PROMPT.format(
+        kinds=f"Where it is one of these, name it so: {'; '.join(kinds)}." if kinds else "",
         ratings="\n".join(f"- {name}: {meaning}" for name, meaning in RATINGS.items()),
         fields=fields,
         dockerfile=task.dockerfile.read_text(encoding="utf-8", errors="replace")[:12_000],

@@ -192,8 +192,11 @@ def _giving_away(script: str, stated: _Stated) -> Iterable[tuple[int, str]]:
         # A program that the environment brings, such as a script with a path, may be told to be
         # used; what is done with the software's own commands may not.
         told = "/" in values[0] and stated.exactly(values[0])
-        if not told and re.fullmatch(r"[\w./+-]+", values[0]) and _argument(values[1]):
-            yield command.line, " ".join(values)
+        said = " ".join(values)
+        if told or stated.exactly(said):
+            continue
+        if re.fullmatch(r"[\w./+-]+", values[0]) and _argument(values[1]):
+            yield command.line, said
 
 
 def _runs(script: str, instruction: _Text, stated: _Stated) -> Iterable[tuple[int, str]]:

@@ -6,8 +6,7 @@ that worked on it.
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -164,6 +163,11 @@ class Spent:
         known = [cost for cost in self._costs if cost is not None]
         return sum(known) if known and len(known) == len(self._costs) else None
 
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out; ``None`` where no model had a turn."""
+        return self.input_tokens + self.output_tokens if self.turns else None
+
     def take(self, event: Event) -> None:
         """Count an event."""
         if event.event == "turn":
@@ -280,109 +284,3 @@ def _take(task: TaskLog, event: Event) -> None:
         task.strict = bool(report.get("strict"))
         task.table8 = report.get("table8", [])
         task.statistics = report.get("segments", [])
-
-
-@dataclass
-class LogSummary:
-    """A whole log.
-
-    Attributes:
-        tasks: Its tasks, in the order in which they were started.
-    """
-
-    tasks: list[TaskLog]
-
-    @property
-    def outcomes(self) -> Counter[str]:
-        """How many tasks were accepted, rejected, or are unfinished."""
-        return Counter(task.outcome for task in self.tasks)
-
-    @property
-    def accepted_share(self) -> float | None:
-        """Of the tasks that came to an end; ``None`` where none did."""
-        ended = self.outcomes["accepted"] + self.outcomes["rejected"]
-        return self.outcomes["accepted"] / ended if ended else None
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Dollars of all tasks; ``None`` where a cost is unknown or no model had a turn."""
-        paid = [task.whole for task in self.tasks if task.whole.turns]
-        costs = [spent.cost_usd for spent in paid]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if known and len(known) == len(costs) else None
-
-    @property
-    def tasks_per_usd(self) -> float | None:
-        """Accepted tasks by the cost of all, ended or not; ``None`` where nothing was paid."""
-        cost = self.cost_usd
-        return self.outcomes["accepted"] / cost if cost else None
-
-    def row(self) -> dict[str, Any]:
-        """For scripts."""
-        whole = [task.whole for task in self.tasks]
-        return {
-            "tasks": len(self.tasks),
-            "accepted": self.outcomes["accepted"],
-            "rejected": self.outcomes["rejected"],
-            "unfinished": self.outcomes["unfinished"],
-            "accepted_share": self.accepted_share,
-            "reasons": dict(Counter(t.reason for t in self.tasks if t.outcome == "rejected")),
-            "cost_usd": self.cost_usd,
-            "tasks_per_usd": self.tasks_per_usd,
-            "turns": sum(each.turns for each in whole),
-            "minutes": round(sum(each.seconds for each in whole) / 60, 3),
-            "median_minutes_a_task": _median([each.seconds / 60 for each in whole]),
-            "format_errors": sum(each.format_errors for each in whole),
-            "replays": sum(each.replays for each in whole),
-            "replays_failed": sum(each.replays_failed for each in whole),
-        }
-
-    def lines(self) -> list[str]:
-        """For people."""
-        row = self.row()
-        share = row["accepted_share"]
-        said = [
-            f"{row['tasks']} tasks: {row['accepted']} accepted, {row['rejected']} rejected, "
-            f"{row['unfinished']} unfinished"
-            + ("" if share is None else f" ({share:.0%} of those that ended)"),
-            f"cost {_usd(row['cost_usd'])} · {row['turns']:,} turns · {row['minutes']:.1f} min · "
-            + (
-                "tasks per dollar unknown"
-                if row["tasks_per_usd"] is None
-                else f"{row['tasks_per_usd']:.2f} tasks per dollar"
-            ),
-            f"{row['format_errors']} format errors · {row['replays']} replays, "
-            f"{row['replays_failed']} failed",
-        ]
-        for task in self.tasks:
-            spent = task.whole
-            said.append(
-                f"{task.task} ({task.seed}, {task.author}): {task.outcome}, "
-                f"{task.finished} of {task.k or '?'} segments, {spent.turns} turns, "
-                f"{spent.seconds / 60:.1f} min, {_usd(spent.cost_usd)}"
-                + (f": {task.reason}" if task.reason else "")
-            )
-        return said
-
-
-def _median(values: list[float]) -> float | None:
-    return round(statistics.median(values), 3) if values else None
-
-
-def _usd(cost: float | None) -> str:
-    return "unknown" if cost is None else f"${cost:.4f}"
-
-
-def summary(path: Path) -> LogSummary:
-    """What a log says.
-
-    Raises:
-        DepthkitError: There is no such log.
-    """
-    return LogSummary(task_logs(read_log(path)))
-
-
-def shown_json(path: Path) -> dict[str, Any]:
-    """The summary and its tasks, for scripts."""
-    found = summary(path)
-    return found.row() | {"each": [task.row() for task in found.tasks]}

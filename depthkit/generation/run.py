@@ -16,7 +16,7 @@ from typing import Any
 
 from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
-from depthkit.generation.log import Event, GenerationLog
+from depthkit.generation.log import Event, GenerationLog, read_log
 from depthkit.generation.session import Rules, Session
 from depthkit.model import Provenance
 from depthkit.trials import engine
@@ -107,9 +107,16 @@ def generate_task(
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     with _held(out):
+        log_file = log_file or out.parent / "generation.jsonl"
         draft = Draft(out, seed_dir, k)
+        ended = _ended(log_file, out.name) if draft.resumed else None
+        if ended == "accepted":
+            return Generated("accepted", None, False, draft.publish(), k)
+        if ended == "rejected":
+            draft.set_aside()
+            draft = Draft(out, seed_dir, k)
         log = GenerationLog(
-            log_file or out.parent / "generation.jsonl",
+            log_file,
             task=out.name,
             seed=draft.seed.name,
             author=spec.name if spec else "stdio",
@@ -174,6 +181,13 @@ async def _write(
         task=draft.out if accepted else None,
         finished=draft.k if accepted else session.finished,
     )
+
+
+def _ended(log_file: Path, task: str) -> str | None:
+    """The last event of a task: a process may be killed between it and what it tells."""
+    if not log_file.exists():
+        return None
+    return next((e.event for e in reversed(read_log(log_file)) if e.task == task), None)
 
 
 @contextlib.contextmanager

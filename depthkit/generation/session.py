@@ -36,8 +36,8 @@ class Rules:
 
     Attributes:
         strict: Whether every replay of Table 8 must be noticed.
-        mends: Refused replays and acceptances of a segment after which the task is rejected;
-            ``None`` for no limit.
+        mends: Refused replays and acceptances of a segment that may be mended, whichever process
+            saw them; ``None`` for no limit.
         host_files: Whether the author may give files of this machine.
         tells_replays: Whether the author is told the replays of Table 8.
         workers: Containers at a time in acceptance.
@@ -67,7 +67,6 @@ class Session:
         self._segment = min(draft.finished + 1, draft.k)
         self.finished = draft.finished
         self._passed: str | None = None
-        self._refused: dict[int, int] = {}
         log.add(
             "started",
             details={
@@ -97,6 +96,7 @@ class Session:
             "draft": str(self.draft.task),
             "files": self.draft.written(self._segment),
             "plan": plan.row() if plan else None,
+            "faults": self.draft.faults,
             "resumed": self.draft.resumed,
         }
 
@@ -249,21 +249,23 @@ class Session:
         told = verdict.report(with_replays=rules.tells_replays or rules.strict)
         ended = {"finished": self.draft.k, "report": told}
         if verdict.accepted:
-            path = self.draft.publish()
+            # The log first: who is killed in between goes on from what it says (`run`).
             self.log.add("accepted", seconds=seconds, details={"report": verdict.report()})
+            path = self.draft.publish()
             self.over = "accepted"
             return {"ok": True, "accepted": True, "task": str(path), **ended}
         details = {"faults": verdict.faults, "report": verdict.report()}
         self.log.add("refused", seconds=seconds, details=details)
         return self._refuse(
             {"accepted": False, "faults": verdict.faults, **ended},
-            reason=f"not accepted: {verdict.faults[0].splitlines()[0]}",
+            faults=verdict.faults,
         )
 
     async def _back(self, message: Message) -> Answer:
         number = int(_number(message, "segment", self._segment))
         if not 1 <= number <= self.draft.finished + 1 or number > self.draft.k:
-            raise DepthkitError(f"segment must be from 1 to {self.draft.finished}.")
+            most = min(self.draft.finished + 1, self.draft.k)
+            raise DepthkitError(f"segment must be from 1 to {most}.")
         self.draft.go_back(number)
         self._segment, self._passed = number, None
         await self.world.reset()
@@ -279,18 +281,20 @@ class Session:
                 f'"segment": {first}}} and replay it.'
             )
 
-    def _refuse(self, said: Answer, *, reason: str | None = None) -> Answer:
+    def _refuse(self, said: Answer, *, faults: list[str] | None = None) -> Answer:
         number = self._segment
-        self._refused[number] = self._refused.get(number, 0) + 1
+        refused = self.draft.refuse(number, faults)
         allowed = self.rules.mends
-        if allowed is not None and self._refused[number] > allowed:
-            told = reason or (
-                f"segment {number} was still refused after {allowed} mends: {_first(said)}"
+        if allowed is not None and refused > allowed:
+            told = (
+                f"not accepted: {faults[0].splitlines()[0]}"
+                if faults
+                else f"segment {number} was still refused after {allowed} mends: {_first(said)}"
             )
             self.reject(told)
             return {"ok": False, **said, "rejected": told}
         if allowed is not None:
-            said = {**said, "mends_left": allowed - self._refused[number]}
+            said = {**said, "mends_left": allowed - refused}
         return {"ok": False, **said}
 
     def reject(self, reason: str) -> None:

@@ -15,9 +15,11 @@ from depthkit.errors import DepthkitError
 from depthkit.model import Record
 
 RATINGS: dict[str, str] = {
-    "real": "the components are real software and not stand-ins written for the task",
-    "together": "several components work together",
-    "uncommon": "the software is uncommon: few people have run it by hand",
+    "real": "the components are real software, packaged or built from its source, not stand-ins "
+    "written for the task",
+    "together": "several components work together: servers, clients, stores, tools with a common "
+    "state",
+    "uncommon": "the software is uncommon: few people have run it by hand, and fewer this version",
     "room": "it can carry several segments of work, each on the result of the one before",
 }
 """What the judge rates, from 1 (not at all) to 5 (fully)."""

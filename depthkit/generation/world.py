@@ -39,7 +39,7 @@ class Replayed:
     """What a clean replay of a segment gave.
 
     Attributes:
-        passed: Whether the solution ended and all checks passed.
+        passed: Whether the solution ended with status 0 and all checks passed.
         segment: Which, from 1.
         status: Exit status of the solution; ``None`` if it did not end in its time.
         said: The end of what it printed.
@@ -72,6 +72,12 @@ class Replayed:
         if not self.finished:
             last = self.log.strip().splitlines()[-1:]
             return f"the check script of segment {self.segment} stops: {''.join(last)}"
+        if self.status != 0:
+            last = self.said.splitlines()[-1:]
+            return (
+                f"the solution of segment {self.segment} ended with status {self.status}"
+                + f": {''.join(last)}" * bool(last)
+            )
         return "" if self.passed else f"segment {self.segment} has no check, or two of one name"
 
 
@@ -207,7 +213,7 @@ class World:
         outcome = await run_check_script(box.environment, task, number - 1)
         box.state = state
         return Replayed(
-            passed=outcome.passed,
+            passed=outcome.passed and played.status == 0,
             segment=number,
             status=played.status,
             said=played.said,

@@ -28,6 +28,8 @@ _MEASURED = re.compile(
 _NUMBERS = re.compile(r"(?<![\w.\\])(?:\d+(?:\.\d+)+|\d{2,}|[0-9a-f]{12,})(?![\w.]*\})")
 _CLASS = re.compile(r"\[:\w+:\]")
 _COMPARED = re.compile(r"(?:[=!]=|[<>]=?)\s*(\d{2,})\b|(?<![\w$.])(\d{2,})\s*(?:[=!]=|[<>]=?)")
+_EQUALS = re.compile(r"[=!]=\s*(\d+)\b|(?<![\w$.])(\d+)\s*[=!]=")
+_EQUAL = frozenset({"=", "==", "!=", "-eq", "-ne"})
 _HERE = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - an address in a script, not one to bind to
 _PRINTED_BY = re.compile(r"#\s*printed by\s+(\S+)", re.IGNORECASE)
 
@@ -57,7 +59,7 @@ def review_checks(checks: CheckScript) -> list[Finding]:
             _reader_arguments(checks, command)
         elif command.name in _TESTS or command.name.endswith("grep"):
             _compared(checks, command)
-        _report_access(checks, command)
+        report_access(checks, command)
         _leftovers(checks, command)
     _names(checks)
     return sorted(checks.findings)
@@ -134,6 +136,8 @@ def _expected(checks: CheckScript, command: Command) -> None:
         _, actual, expected, *rest = command.arguments
         kind = rest[0].value if rest else "text"
         value = checks.resolve(expected)
+        if value is None and checks.from_reader(expected):  # The two the other way round.
+            actual, value = expected, checks.resolve(actual)
         if value is None:
             return
         items = re.split(r"[,\s]+", value) if kind in ("set", "seq") else [value]
@@ -149,8 +153,12 @@ def _expected(checks: CheckScript, command: Command) -> None:
                     f"the expected value {item!r} is written in",
                 )
     elif command.name in _WITH_PATTERN and len(command.arguments) > 1:
-        pattern = checks.resolve(command.arguments[1]) or ""
-        for number in _NUMBERS.findall(re.sub(r"\\([.])", r"\1", pattern)):
+        pattern = re.sub(r"\\([.])", r"\1", checks.resolve(command.arguments[1]) or "")
+        numbers = _NUMBERS.findall(pattern)
+        if any(each.name in READERS for each in run_by(checks, tail_of(command), command.line)):
+            # Any number that stands in a report is an answer.
+            numbers = re.findall(r"(?<![\w.])\d+(?:\.\d+)*", _plain(pattern))
+        for number in numbers:
             if not checks.stated(number) and not _printed_by(checks, command.line):
                 checks.found(
                     command.line, "expected-written-in", f"the pattern has {number!r} written in"
@@ -165,13 +173,17 @@ def _compared(checks: CheckScript, command: Command) -> None:
     """Values within a test of the script's own, or a search that decides."""
     values: list[str] = []
     words = command.arguments
+    # A single digit is a requirement as often as not, but no answer of a report is.
+    read = any(checks.from_reader(word) for word in words)
     if command.name == "((" and words:
-        values = [a or b for a, b in _COMPARED.findall(words[0].value)]
+        among = (_COMPARED, _EQUALS) if read else (_COMPARED,)
+        values = [a or b for each in among for a, b in each.findall(words[0].value)]
     elif command.name in _TESTS:
+        least = 1 if read and any(word.value in _EQUAL for word in words) else 2
         for before, word in zip((None, *words), words, strict=False):
             if before is not None and before.value == "=~" and word.fixed:
                 values += _NUMBERS.findall(word.value)
-            elif word.fixed and len(word.value) > 1 and _MEASURED.fullmatch(word.value):
+            elif word.fixed and len(word.value) >= least and _MEASURED.fullmatch(word.value):
                 values.append(word.value)
     elif command.after == "|" and any(re.match(r"-\w*q", word.value) for word in words):
         patterns = [word for word in words if not word.value.startswith("-")][:1]
@@ -243,10 +255,12 @@ def _reader_arguments(checks: CheckScript, command: Command) -> None:
             checks.found(command.line, "arguments", f"{value!r} is no NAME:POS")
 
 
-def _report_access(checks: CheckScript, command: Command) -> None:
+def report_access(checks: CheckScript, command: Command) -> None:
     """Whether another command than a reader looks into a report file."""
     allowed = (*READERS, *_TESTS, "expect_file", "for", "local", "declare", "readonly", "rm")
     words = [] if command.name in allowed else list(command.words)
+    if any(each.name in READERS for each in run_by(checks, tail_of(command), command.line)):
+        words = []
     for sign, word in command.redirections:
         words += [word] if sign == "<" else []
     for word in words:

@@ -12,26 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis_task import BY_HAND_ALONE, MENDS, SEED
+from redis_task import TASK as REDIS_TASK
+from scripted_author import MODELS, ScriptedAuthor
 from typer.testing import CliRunner, Result
-from written_task import (
-    ASKS,
-    BY_HAND_ALONE,
-    KEY_STEPS,
-    MENDS,
-    MODELS,
-    SEGMENTS,
-    ScriptedAuthor,
-    done,
-    plan,
-    write_draft,
-    write_seed,
-    writes,
-)
+from written_task import ASKS, SEGMENTS, TASK, write_draft, write_seed
 
 from depthkit.cli import app
 from depthkit.errors import DepthkitError
 from depthkit.generation.acceptance import accept
-from depthkit.generation.log import LogSummary, read_log, summary
+from depthkit.generation.log import read_log
+from depthkit.generation.log_summary import LogSummary, summary
 from depthkit.generation.run import Generated, generate_task
 from depthkit.tasks import load_task
 from depthkit.trials.limits import Limits
@@ -65,7 +56,7 @@ def server(folder: Path) -> Iterator[ScriptedServer]:
 
 def written(folder: Path, name: str, model: str, **more: Any) -> Generated:
     return generate_task(
-        folder / "seeds" / "readings",
+        SEED,
         folder / "tasks" / name,
         model=model,
         models_file=folder / "models.toml",
@@ -75,12 +66,12 @@ def written(folder: Path, name: str, model: str, **more: Any) -> Generated:
 
 @pytest.fixture(scope="module")
 def accepted(folder: Path, server: ScriptedServer) -> Generated:
-    return written(folder, "readings", "mends", k=2, strict=True, limits=Limits(max_cost=1.0))
+    return written(folder, "carts", "mends", k=2, strict=True, limits=Limits(max_cost=1.0))
 
 
 @pytest.fixture(scope="module")
 def rejected(folder: Path, server: ScriptedServer, accepted: Generated) -> Result:
-    arguments = ["generate", "task", str(folder / "seeds" / "readings"), "-k", "2", "--json"]
+    arguments = ["generate", "task", str(SEED), "-k", "2", "--json"]
     arguments += ["--model", "by-hand", "--models-file", str(folder / "models.toml")]
     arguments += ["--mends", "1", "-o", str(folder / "tasks" / "by-hand")]
     return CliRunner().invoke(app, arguments)
@@ -93,12 +84,12 @@ def log(folder: Path, accepted: Generated, rejected: Result) -> LogSummary:
 
 def test_a_model_writes_a_task_that_passes_every_replay(accepted: Generated, folder: Path) -> None:
     assert (accepted.outcome, accepted.reason, accepted.finished) == ("accepted", None, 2)
-    task = load_task(folder / "tasks" / "readings")
+    task = load_task(folder / "tasks" / "carts")
     assert task.record.group == "ours"
-    assert task.record.seed_env == "readings"
+    assert task.record.seed_env == "redis-sentinel"
     assert [segment.key_steps for segment in task.record.segments] == [1, 1]
-    assert "- `rows`: number of rows in the table" in task.instructions[0]
-    assert not (folder / "tasks" / "readings.draft").exists()
+    assert "- `carts`: number of carts in the store" in task.instructions[0]
+    assert not (folder / "tasks" / "carts.draft").exists()
 
 
 def test_the_log_shows_what_was_mended_and_why_one_was_rejected(log: LogSummary) -> None:
@@ -106,12 +97,12 @@ def test_the_log_shows_what_was_mended_and_why_one_was_rejected(log: LogSummary)
     assert (good.whole.format_errors, good.whole.replays_failed, good.outcome) == (1, 1, "accepted")
     assert [good.segments[n].turns for n in (1, 2)] == [5, 2]
     assert good.whole.cost_usd
-    assert [row["key_step"] for row in good.statistics] == list(KEY_STEPS)
+    assert [row["key_step"] for row in good.statistics] == list(REDIS_TASK.key_steps)
     assert all(row["holds"] == row["results"] > 0 for row in good.table8)
     assert len(good.table8) == 4  # No event is marked.
     assert bad.outcome == "rejected"
     assert bad.reason is not None
-    assert "segment 1 was still refused after 1 mends: segment 1, stored" in bad.reason
+    assert "segment 1 was still refused after 1 mends: segment 1, answers" in bad.reason
     assert log.accepted_share == 0.5
     assert log.tasks_per_usd == pytest.approx(1 / log.cost_usd) if log.cost_usd else False
 
@@ -121,7 +112,7 @@ def test_a_solution_that_relies_on_a_change_by_hand_is_rejected(
 ) -> None:
     assert rejected.exit_code == 1
     assert json.loads(rejected.stdout)["outcome"] == "rejected"
-    assert "segment 1: replay fails: segment 1, stored: is ''" in rejected.stderr
+    assert "segment 1: replay fails: segment 1, answers: " in rejected.stderr
     assert KEY not in rejected.output
     assert not (folder / "tasks" / "by-hand").exists()
     assert (folder / "tasks" / "by-hand.rejected-1").is_dir()
@@ -137,7 +128,7 @@ def test_a_limit_stops_it_and_the_same_command_goes_on(
         assert (done.outcome, done.limit, done.finished) == ("stopped", True, 0)
     assert len(server.requests) == sent
     with pytest.raises(DepthkitError, match="Limits are for models"):
-        generate_task(folder / "seeds/readings", folder / "x", k=2, limits=Limits(max_hours=1))
+        generate_task(SEED, folder / "x", k=2, limits=Limits(max_hours=1))
 
 
 def test_the_key_is_in_no_file(folder: Path, log: LogSummary) -> None:
@@ -155,9 +146,11 @@ def test_the_model_is_told_the_exact_error_and_starts_a_segment_in_a_clean_conta
         for message in body["messages"]
         if message["role"] == "user"
     ]
-    error = "/srv/out/load.txt is read, but no reports.toml declares it"
+    error = "/srv/store/moved.txt is read, but no reports.toml declares it"
     assert any(error in text for text in told)
-    assert any("readings.db" in text and "load.txt" in text for text in told)
+    # The usual way ended well and gave an empty store; in segment 2 the one of the solution runs.
+    assert any('"status": 0, "output": "0\\n"' in text for text in told)
+    assert any("SOLDOUT only 0 left" in text for text in told)
 
 
 def test_strict_a_second_segment_that_needs_no_key_step_is_not_accepted(tmp_path: Path) -> None:
@@ -209,8 +202,8 @@ class Author:
 
 def test_killed_in_segment_3_it_goes_on_there_with_what_the_solutions_leave(folder: Path) -> None:
     author = Author(folder)
-    author.say(plan([*ASKS, "Archive the database"]))
-    author.say(*writes(1), *done(1), *writes(2), *done(2))
+    author.say(TASK.plan([*ASKS, "Archive the database"]))
+    author.say(*TASK.writes(1), *TASK.done(1), *TASK.writes(2), *TASK.done(2))
     author.say(
         {"do": "run", "command": "touch /srv/by-hand"},
         {"do": "write", "file": "instruction.md", "text": "Archive the database."},
@@ -221,8 +214,11 @@ def test_killed_in_segment_3_it_goes_on_there_with_what_the_solutions_leave(fold
     assert (again.hello["finished"], again.hello["segment"]) == (2, 3)
     assert again.hello["resumed"]
     assert list(again.hello["files"]) == ["instruction.md"]
-    seen = again.say({"do": "run", "command": "ls /srv; tail -n 2 /srv/out/largest.tsv"})["output"]
+    look = "ls -A /srv /solution /tests /logs/verifier; tail -n 2 /srv/out/largest.tsv"
+    seen = again.say({"do": "run", "command": look})["output"]
     assert "by-hand" not in seen
+    # Nor is there a script of the segments before.
+    assert ".sh" not in seen
     assert "north   10" in seen
     # The terminal has a screen.
     screen = again.say({"do": "keys", "text": "echo $((6 * 7))\n"})["screen"]

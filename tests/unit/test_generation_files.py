@@ -11,7 +11,9 @@ from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
 from depthkit.generation.formats import HEADING, read_reports, with_formats, without_formats
 from depthkit.generation.leaks import leaks
+from depthkit.generation.log import GenerationLog
 from depthkit.generation.rules import task_faults
+from depthkit.generation.run import generate_task
 from depthkit.generation.seeds import load_seed
 
 
@@ -136,6 +138,16 @@ def test_only_declared_fields_are_read(tmp_path: Path) -> None:
     assert "/srv/out/load.txt has no field or column 'rows' in reports.toml" in undeclared
 
 
+def test_a_declared_report_is_read_by_readers_alone(tmp_path: Path) -> None:
+    check = SEGMENTS[0]["check.sh"] + "expect_ok told -- grep -q rows /srv/out/load.txt\n"
+    check += "expect_out again '[0-9]' -- field /srv/out/load.txt rows\n"
+    check = check.replace('expect_eq rows "$(field /srv/out/load.txt rows)"', 'expect_eq rows "$n"')
+    assert faults(tmp_path, check=check) == [
+        "steps/s1/tests/check.sh:9: report-not-through-reader: expect_ok looks into "
+        "/srv/out/load.txt"
+    ]
+
+
 def test_the_formats_must_stand_as_they_are_declared(tmp_path: Path) -> None:
     draft = write_draft(tmp_path)
     assert draft.format_faults(1) == []
@@ -199,6 +211,19 @@ def test_a_finished_segment_that_changes_is_not_finished_any_more(tmp_path: Path
     assert (again.resumed, again.finished) == (True, 2)
     again.write(1, "names.toml", 'names = ["/srv/in/readings.csv"]\n')
     assert again.finished == 0
+
+
+def test_killed_after_the_verdict_the_same_command_does_what_the_log_says(tmp_path: Path) -> None:
+    draft = write_draft(tmp_path)
+    (draft.path(1, "check.sh").parent / ".check.sh.new").write_text("half")
+    GenerationLog(
+        tmp_path / "tasks" / "generation.jsonl", task="readings", seed="readings", author="stdio"
+    ).add("accepted")
+    again = generate_task(tmp_path / "seeds" / "readings", draft.out, k=2)
+    assert (again.outcome, again.task, again.finished) == ("accepted", draft.out, 2)
+    assert (draft.out / "steps/s1/tests/check.sh").is_file()
+    assert not list(draft.out.rglob(".*"))
+    assert not draft.out.with_name("readings.draft").exists()
 
 
 def test_a_draft_of_another_task_is_left_alone(tmp_path: Path) -> None:

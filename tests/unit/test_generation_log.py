@@ -11,13 +11,15 @@ from typer.testing import CliRunner
 
 from depthkit.artifacts.generation import (
     generated_example_table,
+    generated_segments_table,
     generated_sizes_table,
     generation_table,
     seed_work_table,
 )
 from depthkit.cli import app
 from depthkit.errors import DepthkitError
-from depthkit.generation.log import GenerationLog, read_log, summary, task_logs
+from depthkit.generation.log import GenerationLog, read_log, task_logs
+from depthkit.generation.log_summary import summary
 
 SEGMENT = {
     "index": 1,
@@ -98,9 +100,13 @@ def test_the_command_sums_up(log: Path) -> None:
     assert said.exit_code == 0
     assert "3 tasks: 1 accepted, 1 rejected, 1 unfinished (50% of those that ended)" in said.stdout
     assert "10.00 tasks per dollar" in said.stdout
+    spent = "2 turns, 2,200 tokens, 4.5 min, $0.0400, 1 format error, 1 of 2 replays failed"
+    assert f"  segment 1: {spent}\n" in said.stdout
     row = json.loads(CliRunner().invoke(app, ["generate", "log", str(log), "--json"]).stdout)
     assert row["reasons"] == {"given up: no key step": 1}
     assert row["each"][0]["segments"][0]["turns"] == 2
+    assert row["a_task"] == {"turns": 1.5, "tokens": 1650, "minutes": 1.0, "cost_usd": 0.05}
+    assert row["a_segment"]["minutes"] == pytest.approx((4.5 + 1.0) / 2)
 
 
 def test_what_is_no_log_is_told(tmp_path: Path) -> None:
@@ -127,6 +133,9 @@ def test_tables_of_a_log(log: Path) -> None:
     assert table.frame["tokens"][0] == 2200
     assert table.notes == ("Rejected: b: given up: no key step.",)
     assert table.parts["totals"]["accepted_share"][0] == 0.5
+    assert table.parts["medians"]["of"].tolist() == ["task", "segment"]
+    segments = generated_segments_table(log)
+    assert segments.frame[["task", "segment", "turns"]].to_numpy().tolist()[0] == ["a", 1, 2]
     assert "measured · 3 tasks begun" in table.provenance
     work = seed_work_table(log).frame
     assert work[["W", "original"]].to_numpy().tolist() == [[30, 4]]
@@ -134,7 +143,7 @@ def test_tables_of_a_log(log: Path) -> None:
     assert sizes.loc["words", "segment_median"] == 120
     example = generated_example_table(log)
     assert example.frame["key_step"][0] == SEGMENT["key_step"]
-    for each in (table, generated_sizes_table(log), seed_work_table(log), example):
+    for each in (table, segments, generated_sizes_table(log), seed_work_table(log), example):
         assert "<table" in each.html()
     with pytest.raises(DepthkitError, match="accepted tasks of the log: a"):
         generated_example_table(log, task="c")
@@ -142,5 +151,11 @@ def test_tables_of_a_log(log: Path) -> None:
 
 def test_an_empty_log_has_tables_too(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").touch()
-    for make in (generation_table, generated_sizes_table, seed_work_table, generated_example_table):
+    for make in (
+        generation_table,
+        generated_segments_table,
+        generated_sizes_table,
+        seed_work_table,
+        generated_example_table,
+    ):
         assert "<table" in make(tmp_path / "log.jsonl").html()

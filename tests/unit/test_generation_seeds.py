@@ -60,6 +60,7 @@ class Judge:
     def __call__(self, messages: Sequence[Mapping[str, Any]]) -> str:
         text = str(messages[0]["content"])
         self.asked.append(text)
+        text = text.partition("--- Dockerfile ---")[2]
         if "mail" in text:
             return rated("Mail server", 5, 5, 4, 4)
         if "postfix" in text:
@@ -123,6 +124,7 @@ def test_of_each_kind_the_best_is_kept_and_every_verdict_has_its_reason(
     tmp_path: Path, packages: Path, judge: Judge
 ) -> None:
     found = by_name(screened(tmp_path, packages, model="judge"))
+    assert "name it so: Mail server; mail-server.\n" in judge.asked[-1]
     assert found["mail"] == (True, "rated real 5, together 5, uncommon 4, room 4")
     assert found["postfix"] == (False, "mail is of the same kind and rated at least as high")
     assert found["web"] == (False, "uncommon is rated 2: because of uncommon")

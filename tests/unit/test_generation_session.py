@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from written_task import ASKS, GOAL, plan, write_draft, write_seed, writes
+from written_task import ASKS, GOAL, TASK, write_draft, write_seed
 
 from depthkit.generation.author import read_messages
 from depthkit.generation.draft import Draft
@@ -44,7 +44,7 @@ def say(session: Session, *messages: Any) -> dict[str, Any]:
         ({"do": "write", "file": "check.sh", "text": ""}, "there is no plan yet"),
         ({"do": "replay"}, "there is no plan yet"),
         ({"do": "read", "file": "/etc/passwd"}, "there is no file /etc/passwd; write one of"),
-        ({"do": "back", "segment": 2}, "segment must be from 1 to 0."),
+        ({"do": "back", "segment": 2}, "segment must be from 1 to 1."),
     ],
 )
 def test_a_message_that_cannot_be_carried_out_is_told(
@@ -57,7 +57,7 @@ def test_a_message_that_cannot_be_carried_out_is_told(
 
 def test_files_are_written_and_read_back(tmp_path: Path) -> None:
     own = session(tmp_path)
-    assert say(own, plan(), *writes(1)) == {"ok": True}
+    assert say(own, TASK.plan(), *TASK.writes(1)) == {"ok": True}
     assert say(own, {"do": "read", "file": "solve.sh"})["text"].startswith("#!/bin/bash\n")
     assert own.hello()["plan"]["goal"] == GOAL
     assert set(own.hello()["files"]) >= {"instruction.md", "solution/solve.sh"}
@@ -66,7 +66,7 @@ def test_files_are_written_and_read_back(tmp_path: Path) -> None:
 def test_files_of_this_machine_are_for_whoever_sits_at_it(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("echo\n")
     message = {"do": "write", "file": "check.sh", "from": str(tmp_path / "mine")}
-    assert say(session(tmp_path), plan(), message)["error"] == "write needs text."
+    assert say(session(tmp_path), TASK.plan(), message)["error"] == "write needs text."
     own = session(tmp_path, write_draft(tmp_path / "other"), host_files=True)
     assert say(own, message) == {"ok": True}
 
@@ -76,18 +76,33 @@ def test_a_segment_is_finished_only_as_it_was_replayed(tmp_path: Path) -> None:
     assert "have passed no replay" in answer["error"]
 
 
-def test_errors_of_format_may_be_mended_a_bounded_number_of_times(tmp_path: Path) -> None:
+MEASURED = TASK.segments[0]["check.sh"].replace("\"$(db 'select count(*) from readings')\"", "4")
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"reports": None}, "no reports.toml declares it"),
+        ({"check": MEASURED}, "expected-written-in: the expected value '4' is written in"),
+    ],
+)
+def test_errors_of_format_may_be_mended_a_bounded_number_of_times(
+    tmp_path: Path, changed: dict[str, str | None], fault: str
+) -> None:
     own = session(tmp_path, mends=1)
-    say(own, plan(), *writes(1, reports=None))
+    say(own, TASK.plan(), *TASK.writes(1, **changed))
     first = say(own, {"do": "replay"})
     assert first["mends_left"] == 0
-    assert "no reports.toml declares it" in first["format"][0]
+    assert fault in first["format"][0]
     assert own.over is None
+    # Whoever goes on after a stop has as many left as before.
+    again = Draft(own.draft.out, tmp_path / "seeds/readings", 2)
+    own = Session(again, own.log, own.rules)
     last = say(own, {"do": "replay"})
     assert own.over == "rejected"
     assert last["rejected"].startswith("segment 1 was still refused after 1 mends: steps/s1/tests")
     kinds = [event.event for event in read_log(tmp_path / "log.jsonl")]
-    assert kinds == ["started", "planned", "format_error", "format_error", "rejected"]
+    assert kinds == ["started", "planned", *["format_error", "started"], "format_error", "rejected"]
     assert (tmp_path / "tasks" / "readings.rejected-1" / "task").is_dir()
 
 
@@ -97,15 +112,21 @@ def test_the_plan_of_finished_segments_stays(tmp_path: Path) -> None:
     draft.finish(1, "it goes wrong")
     own = session(tmp_path, draft)
     assert own.hello()["segment"] == 2
-    assert "are finished; leave them" in say(own, plan(["Other", ASKS[1]]))["error"]
-    assert say(own, plan([ASKS[0], "Other"])) == {"ok": True}
+    assert "are finished; leave them" in say(own, TASK.plan(["Other", ASKS[1]]))["error"]
+    assert say(own, TASK.plan([ASKS[0], "Other"])) == {"ok": True}
     assert say(own, {"do": "back", "segment": 1}) == {"ok": True, "segment": 1}
     assert draft.finished == 0
 
 
 def test_over_stdin_every_line_has_an_answer(tmp_path: Path) -> None:
     own = session(tmp_path)
-    lines = ["no JSON", "", json.dumps(plan()), json.dumps({"do": "quit"}), json.dumps(plan())]
+    lines = [
+        "no JSON",
+        "",
+        json.dumps(TASK.plan()),
+        json.dumps({"do": "quit"}),
+        json.dumps(TASK.plan()),
+    ]
     said = io.StringIO()
     (tmp_path / "messages").write_text("\n".join(lines) + "\n")
     with (tmp_path / "messages").open() as source:
