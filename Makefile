@@ -19,11 +19,8 @@ report: setup  ## run the stale notebooks on the bundled corpora, leave reports/
 	@$(bin)/depthkit report
 
 test: setup  ## check style and types, run all tests, those with containers and a browser too
-	@$(bin)/ruff format --check .
-	@$(bin)/ruff check .
-	@$(bin)/mypy
 	@env/browser.sh --install >/dev/null
-	@$(call with_engine,env/test.sh "$$0")
+	@env/engine.sh run -- env/test.sh $(python)
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
 	@$(call with_engine,"$$0" -m depthkit.experiments.demo)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests with the Python given, with an engine up. Called by `make test`.
+# Checks style and types and runs all tests with the Python given, with an engine up. Called by
+# `make test`.
 #
 # Tests on an engine look at all that is in it, so on one engine they run one after another. Mostly
 # they wait; so where more engines can be started, each with data, network and temporary files of
@@ -12,12 +13,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # A part for each further engine, as long as what is left; their containers need no network.
 parts=("budget ladder limits readme sample" "faults merge replay segments trial")
+# Most of what a command in a container costs is its filter of system calls, built anew for each. The
+# first engine has Docker's own; on the further ones all calls are let through.
+filter='{"defaultAction": "SCMP_ACT_ALLOW"}'
 again_at_most=5 # where more fail, something is broken, not late
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
 chmod 755 "$scratch" # a test becomes another user
-beside=() # pids of the parts in the background; names, engines and arguments of all parts follow
+echo "$filter" >"$scratch/filter.json"
+beside=() # pids of what runs in the background; names, engines and arguments of all parts follow
 names=()
 hosts=()
 arguments=()
@@ -25,8 +30,8 @@ verdicts=()
 
 engine() { # NUMBER up | down
     DOCKER_HOST=unix://$scratch/$1.sock DEPTHKIT_ENGINE_DIR=$scratch/engine-$1 \
-        DEPTHKIT_ENGINE_ARGS="--data-root=$scratch/engine-$1/data --exec-root=$scratch/engine-$1/exec" \
-        unshare --net env/engine.sh "$2"
+        DEPTHKIT_ENGINE_ARGS="--data-root=$scratch/engine-$1/data --exec-root=$scratch/engine-$1/exec \
+--seccomp-profile=$scratch/filter.json" unshare --net env/engine.sh "$2"
 }
 
 finish() {
@@ -59,22 +64,51 @@ tests() { # INDEX [PYTEST-ARGUMENTS…]
 
 failures() { sed -n -E 's/^(FAILED|ERROR) ([^ ]+).*/\2/p' "$1"; } # LOG
 
+style() {
+    "$python" -m ruff format --check . && "$python" -m ruff check . && "$python" -m mypy
+}
+
+images() {
+    env/base/build.sh
+    env/tools/build.sh
+}
+
+# --- style and types, while images are built and engines start ---
+
+style >"$scratch/style.log" 2>&1 &
+beside=($!)
+further=()
+if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
+    further=("${!parts[@]}")
+fi
+for number in ${further[@]+"${further[@]}"}; do
+    engine "$number" up &
+    beside+=($!)
+done
+images
+for pid in "${beside[@]:1}"; do wait "$pid"; done
+
 part unit "" tests/unit
 elsewhere=()
-if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
-    for number in "${!parts[@]}"; do
-        files=()
-        for name in ${parts[number]}; do files+=("tests/integration/test_$name.py"); done
-        engine "$number" up
-        docker save depthkit/base:1 depthkit/tools:1 |
-            DOCKER_HOST=unix://$scratch/$number.sock docker load --quiet >/dev/null
-        part "part-$number" "unix://$scratch/$number.sock" "${files[@]}"
-        elsewhere+=("${files[@]/#/--ignore=}")
-    done
-fi
+for number in ${further[@]+"${further[@]}"}; do
+    files=()
+    for name in ${parts[number]}; do files+=("tests/integration/test_$name.py"); done
+    docker save depthkit/base:1 depthkit/tools:1 |
+        DOCKER_HOST=unix://$scratch/$number.sock docker load --quiet >/dev/null
+    part "part-$number" "unix://$scratch/$number.sock" "${files[@]}"
+    elsewhere+=("${files[@]/#/--ignore=}")
+done
 part browser "" tests/browser
-part engine "" tests/integration "${elsewhere[@]}"
+part engine "" tests/integration ${elsewhere[@]+"${elsewhere[@]}"}
 last=$((${#names[@]} - 1))
+
+styled=0
+wait "${beside[0]}" || styled=$?
+cat "$scratch/style.log"
+[ "$styled" -eq 0 ] || exit "$styled" # nobody waits for tests to be told of a blank
+beside=()
+
+# --- tests ---
 
 for ((i = 0; i < last; i++)); do
     # A person's clicks want a prompt answer: a browser follows the first further engine's tests.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import subprocess
 from collections.abc import Iterator
@@ -44,6 +45,12 @@ def _chromium() -> str | None:
 def _lacks_browser() -> str | None:
     """Why no browser can be driven here, or None."""
     return None if _chromium() else "there is no Chromium or Chrome (env/browser.sh looks for one)"
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays; looking for garbage in it again and again takes long."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

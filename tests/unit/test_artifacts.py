@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -212,21 +209,6 @@ def test_a_data_set_looks_the_same_whichever_others_are_there():
     assert all(few[name] == many[name] for name in few)
     assert styles(["tb2"])["tb2"] == few["TB2"]
     assert len({(style.colour, style.bokeh) for style in many.values()}) == len(many)
-
-
-def test_exports_are_the_same_bytes_in_another_process(seven: Corpus, tmp_path: Path):
-    code = (
-        "import sys; from pathlib import Path; from depthkit.artifacts import ids, build\n"
-        "for i in ids(): build(i, sys.argv[1]).export(Path(sys.argv[2]))"
-    )
-    for name, seed in (("one", "1"), ("two", "2")):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        command = [sys.executable, "-c", code, str(seven.path), str(tmp_path / name)]
-        subprocess.run(command, check=True, env=environment)
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert {"depth-table-1.csv", "depth-figure-3.svg", "depth-figure-3.pdf"} <= set(names)
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_names_from_tasks_are_text_and_never_markup(tmp_path: Path):

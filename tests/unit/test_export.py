@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
@@ -13,7 +16,7 @@ import pandas as pd
 import pytest
 from corpora import seven_sets
 
-from depthkit.artifacts import Figure, Table, build, figures, ids, latex
+from depthkit.artifacts import Artifact, Figure, Table, build, figures, ids, latex
 from depthkit.artifacts.artifact import file_label
 from depthkit.artifacts.tables import plain_table
 from depthkit.corpus import Corpus
@@ -30,6 +33,22 @@ HOSTILE = r"a_b & 50% \input{/etc} ~ ^ $z$ #1 <b> {"
 @pytest.fixture(scope="module")
 def seven(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return seven_sets(tmp_path_factory.mktemp("corpora") / "seven")
+
+
+@pytest.fixture(scope="module")
+def built(seven: Corpus) -> list[Artifact]:
+    return [build(name, seven) for name in ids()]
+
+
+@pytest.fixture(scope="module")
+def shown(built: list[Artifact], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a report leaves of every artifact."""
+    folder = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEPTHKIT_REPORT_DIR", str(folder))
+        for made in built:
+            made.show()
+    return folder
 
 
 def check_latex(source: str) -> None:
@@ -55,8 +74,8 @@ def check_latex(source: str) -> None:
     assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= set(KNOWN.split())
 
 
-def test_every_table_is_sound_latex(seven: Corpus):
-    tables = [made for name in ids() if isinstance(made := build(name, seven), Table)]
+def test_every_table_is_sound_latex(built: list[Artifact]):
+    tables = [made for made in built if isinstance(made, Table)]
     assert len(tables) >= 4
     for made in tables:
         source = made.latex()
@@ -95,32 +114,42 @@ def test_a_table_drawn_otherwise_is_an_error():
         latex.table("\\begin{longtable}", "", "t", [])
 
 
-def test_every_figure_is_drawn_at_its_size_in_three_formats(seven: Corpus, tmp_path: Path):
-    drawn = [made for name in ids() if isinstance(made := build(name, seven), Figure)]
+def test_every_figure_is_drawn_at_its_size_in_three_formats(built: list[Artifact], shown: Path):
+    drawn = [made for made in built if isinstance(made, Figure)]
     assert len(drawn) >= 2
     for made in drawn:
-        made.export(tmp_path)
         width, height = made.size
         assert width in (figures.TEXT_WIDTH, figures.COLUMN_WIDTH)
-        header = (tmp_path / f"{made.slug}.png").read_bytes()[:24]
+        header = (shown / f"{made.slug}.png").read_bytes()[:24]
         pixels = (round(width * figures.DPI), round(height * figures.DPI))
         assert struct.unpack(">8x8xII", header) == pytest.approx(pixels, abs=1)
-        svg = ET.parse(tmp_path / f"{made.slug}.svg").getroot()
+        svg = ET.parse(shown / f"{made.slug}.svg").getroot()
         assert svg.get("width") == f"{width * 72:g}pt"
-        pdf = (tmp_path / f"{made.slug}.pdf").read_bytes()
+        pdf = (shown / f"{made.slug}.pdf").read_bytes()
         box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
         assert box is not None
         assert [float(side) for side in box.groups()] == pytest.approx([width * 72, height * 72])
 
 
+def test_exports_are_the_same_bytes_in_another_process(seven: Corpus, shown: Path, tmp_path: Path):
+    code = (
+        "import sys; from pathlib import Path; from depthkit.artifacts import ids, build\n"
+        "for i in ids(): build(i, sys.argv[1]).export(Path(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", code, str(seven.path), str(tmp_path)]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": "1"})
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"depth-table-1.csv", "depth-figure-3.svg", "depth-figure-3.pdf"} <= names
+    assert names == {path.name for path in shown.iterdir() if path.suffix != ".json"}
+    for name in sorted(names):
+        assert (tmp_path / name).read_bytes() == (shown / name).read_bytes(), name
+
+
 def test_every_artifact_leaves_its_numbers_and_links_them_by_what_they_are(
-    seven: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[Artifact], shown: Path
 ):
-    monkeypatch.setenv("DEPTHKIT_REPORT_DIR", str(tmp_path))
-    for name in ids():
-        made = build(name, seven)
-        made.show()
-        files = json.loads((tmp_path / f"{made.slug}.json").read_text())["files"]
+    for made in built:
+        files = json.loads((shown / f"{made.slug}.json").read_text())["files"]
         kinds = {Path(file).suffix for file in files}
         pictures = {".svg", ".pdf", ".png"} if isinstance(made, Figure) else {".html", ".tex"}
         assert kinds == {".csv"} | pictures

@@ -203,7 +203,8 @@ def test_the_fit_refuses_a_directory_that_holds_something(tmp_path: Path):
 def test_a_fit_gives_the_same_bytes_in_another_process(tmp_path: Path):
     # The search, most of the time, is cut short: what it leaves open is drawn all the same.
     code = (
-        "import sys; from pathlib import Path; from depthkit.fitting import difficulty, fit_published\n"
+        "import sys; from pathlib import Path\n"
+        "from depthkit.fitting import difficulty, fit_published\n"
         "difficulty.STEPS, difficulty.ATTEMPTS = 200, 2; fit_published(Path(sys.argv[1]), seed=5)"
     )
     for seed in ("1", "2"):
