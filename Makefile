@@ -3,6 +3,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup report test tools demo replay-tasks bench smoke-model lab lock clean
 
+# Containers set it for images of their own; here every command would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Of .venv, or of the active conda environment; `setup` has run when a recipe asks for it.
 python = "$$(env/setup.sh --python)"
 bin = "$$(dirname $(python))"

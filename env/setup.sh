@@ -97,7 +97,9 @@ into_venv() {
         uv=$checkout/.venv/bin/uv
         "$python" -m pip install --quiet --disable-pip-version-check "$(grep '^uv==' requirements.lock)" || fail "$no_packages"
     fi
-    "$uv" pip install --quiet --python "$python" --requirement requirements.lock ||
+    # Compiled, as pip does: where Python may not write bytecode, as in many containers, each command
+    # would compile thousands of modules anew.
+    "$uv" pip install --quiet --compile-bytecode --python "$python" --requirement requirements.lock ||
         "$python" -m pip install --quiet --requirement requirements.lock || fail "$no_packages"
     "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 }

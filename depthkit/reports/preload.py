@@ -1,5 +1,6 @@
 """Imported once, by the process that kernels are forked from."""
 
+import gc
 import importlib
 
 from depthkit.artifacts import figures
@@ -15,3 +16,8 @@ for late in (
     "matplotlib.figure",
 ):
     importlib.import_module(late)
+
+# What is imported stays, so no kernel need look for garbage in it, nor get pages of its own for that.
+gc.collect()
+gc.freeze()
+gc.set_threshold(50_000)
