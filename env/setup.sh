@@ -97,11 +97,12 @@ into_venv() {
         uv=$checkout/.venv/bin/uv
         "$python" -m pip install --quiet --disable-pip-version-check "$(grep '^uv==' requirements.lock)" || fail "$no_packages"
     fi
-    # Compiled, as pip does: where Python may not write bytecode, as in many containers, each command
-    # would compile thousands of modules anew.
-    "$uv" pip install --quiet --compile-bytecode --python "$python" --requirement requirements.lock ||
+    "$uv" pip install --quiet --python "$python" --requirement requirements.lock ||
         "$python" -m pip install --quiet --requirement requirements.lock || fail "$no_packages"
     "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+    # uv leaves out what pip does: where Python may not write bytecode, as in many containers, each
+    # command would compile thousands of modules anew. Files that are no Python of this version stay.
+    "$python" -m compileall -qq -j 0 -x '/tests?/' "$prefix"/lib/python3.*/site-packages || true
 }
 
 if [ -n "${CONDA_PREFIX:-}" ] && [ "${CONDA_DEFAULT_ENV:-}" != base ]; then
