@@ -15,6 +15,7 @@ import numpy as np
 
 from depthkit.artifacts.datasets import styles
 from depthkit.artifacts.figures import cap_position, cap_ticks
+from depthkit.dashboard.marked import marks_by_target
 from depthkit.protocol import ABOVE
 
 if TYPE_CHECKING:
@@ -157,10 +158,24 @@ def plots_json(context: Context) -> str:
             "edges": made.edges,
             "above": ABOVE,
             "left_out": count - len(made.tasks["task"]),
+            "marks": _marks(context, made.tasks),
         },
         ensure_ascii=True,
         default=str,
     )
+
+
+def _marks(context: Context, tasks: dict[str, list[Any]]) -> dict[int, dict[str, list[str]]]:
+    """Labels and notes of tasks and their runs, by place among the tasks; of those with some."""
+    places = {key: n for n, key in enumerate(zip(tasks["dataset"], tasks["task"], strict=True))}
+    found: dict[int, dict[str, list[str]]] = {}
+    for target, marks in marks_by_target(context.snapshot).items():
+        place = places.get((target.dataset, target.task_id))
+        if place is not None:
+            kept = found.setdefault(place, {"labels": [], "notes": []})
+            kept["labels"] += marks.labels
+            kept["notes"] += [note.lower() for note in marks.notes]
+    return found
 
 
 class _Shade:

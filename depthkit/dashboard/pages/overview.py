@@ -11,6 +11,8 @@ from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
+from depthkit.dashboard.marked import Marked
+from depthkit.dashboard.pages.marks import mark_fields
 from depthkit.dashboard.source import depth_text
 from depthkit.dashboard.text import plain
 from depthkit.errors import DepthkitError
@@ -19,7 +21,10 @@ _COLOURS = {"dataset": "data set", "outcome": "verdict", "rate": "pass rate"}
 
 
 def overview_page(context: Context, query: Query) -> str:
-    """The overview; ``D``, ``N`` and ``W`` with ``_min`` and ``_max`` are the brush."""
+    """The overview; ``D``, ``N`` and ``W`` with ``_min`` and ``_max`` are the brush.
+
+    ``label`` and ``note`` choose tasks like a brush.
+    """
     snapshot = context.snapshot
     tasks = snapshot.value("SELECT count(*) FROM tasks")
     scripts: tuple[str, ...] = ()
@@ -121,6 +126,7 @@ def _plots(context: Context, query: Query) -> str:
         '<h2>Depth and work <small id="chosen" role="status"></small></h2>'
         f'<form class="brush" id="brush" action="{context.page("overview")}">'
         f'<label>Colour by <select name="colour">{options}</select></label>{ranges}'
+        f"{mark_fields(context, Marked.parse(query))}"
         '<button>Apply</button><button type="reset" class="quiet">Clear</button>'
         f'<a class="tool" id="open-tasks" href="{context.page("tasks")}">open in Tasks</a></form>'
         f'<div class="plots" id="plots" data-source="{source}">'

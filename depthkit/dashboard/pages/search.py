@@ -8,6 +8,7 @@ from depthkit.artifacts.model_styles import label as model_label
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import RUNS, Query, View
+from depthkit.dashboard.pages.marks import mark_fields
 from depthkit.dashboard.search import MOST_NEEDLE, Hit, run_ids, search_runs
 from depthkit.dashboard.text import plain
 
@@ -56,7 +57,7 @@ def _form(context: Context, view: View, needle: str) -> str:
     hidden = "".join(
         f'<input type="hidden" name="{plain(name)}" value="{plain(value)}">'
         for name, value in view.pairs()
-        if name not in ("page", "size", "sort", "columns", "dataset", "model", "ending")
+        if name not in ("page", "size", "sort", "columns", "dataset", "model", "label", "note")
     )
 
     def select(key: str, title: str, values: tuple[str, ...]) -> str:
@@ -78,7 +79,7 @@ def _form(context: Context, view: View, needle: str) -> str:
         'placeholder="text in any trajectory" autofocus>'
         f"{select('dataset', 'data set', context.snapshot.datasets)}"
         f"{select('model', 'model', context.snapshot.models)}"
-        f"{hidden}<button>Search</button></form>"
+        f"{mark_fields(context, view.marked)}{hidden}<button>Search</button></form>"
     )
 
 

@@ -1,5 +1,6 @@
-// The overview: one brush over plane and histograms. It is kept in the address, filters the table
-// below and colours what is chosen; everything happens here, on the tasks that came with the plots.
+// The overview: one brush over plane and histograms, and labels and notes that narrow it. It is kept
+// in the address, filters the table below and colours what is chosen; everything happens here, on
+// the tasks that came with the plots.
 "use strict";
 (() => {
   const box = document.getElementById("plots");
@@ -55,6 +56,19 @@
   const ranges = () => Object.fromEntries(
     keys.map((key) => [key, [bound(`${key}_min`), bound(`${key}_max`)]]));
 
+  // Labels and notes; a form has fields for them only where the corpus has some.
+  const names = ["label", "note"];
+  const asked = (name) => form.elements[name]?.value.trim() ?? "";
+  function marked() {
+    const [label, note] = [asked("label"), asked("note").toLowerCase()];
+    if (!label && !note) return null;
+    return (i) => {
+      const { labels, notes } = plots.data.marks[i] ?? { labels: [], notes: [] };
+      return (!label || labels.includes(label)) &&
+        (!note || (note === "*" ? notes.length > 0 : notes.some((text) => text.includes(note))));
+    };
+  }
+
   let setting = false;
   function brushed(where, event) {
     if (event.final === false || setting) return;
@@ -88,7 +102,8 @@
   function mask() {
     const wanted = ranges();
     const columns = Object.fromEntries(keys.map((key) => [key, column(key)]));
-    const any = keys.some((key) => wanted[key].some((end) => end !== null));
+    const has = marked();
+    const any = has !== null || keys.some((key) => wanted[key].some((end) => end !== null));
     const chosen = [];
     for (let i = 0; i < columns.W.length; i++) {
       const fits = keys.every((key) => {
@@ -98,7 +113,7 @@
         if (value === null || Number.isNaN(value)) return false;
         return (low === null || value >= low) && (high === null || value <= high);
       });
-      if (fits) chosen.push(i);
+      if (fits && (has === null || has(i))) chosen.push(i);
     }
     return { chosen, any };
   }
@@ -138,6 +153,7 @@
       const value = bound(`${key}_${end}`);
       if (value !== null) query.set(`${key}_${end}`, String(value));
     }
+    for (const name of names) if (asked(name)) query.set(name, asked(name));
     const tasks = document.getElementById("open-tasks");
     if (!window.depthkitPlots) tasks.href = `${tasks.href.split("?")[0]}${query.size ? "?" : ""}${query}`;
     if (form.elements.colour.value !== "dataset") query.set("colour", form.elements.colour.value);
@@ -212,12 +228,15 @@
   form.addEventListener("reset", (event) => {
     event.preventDefault();
     for (const key of keys) for (const end of ["min", "max"]) form.elements[`${key}_${end}`].value = "";
+    for (const name of names) if (form.elements[name]) form.elements[name].value = "";
     apply(true);
   });
   form.elements.colour.addEventListener("change", () => { colour(); apply(true); });
+  form.elements.label?.addEventListener("change", () => apply(true));
   window.addEventListener("popstate", () => {
     const query = new URLSearchParams(location.search);
     for (const key of keys) for (const end of ["min", "max"]) form.elements[`${key}_${end}`].value = query.get(`${key}_${end}`) ?? "";
+    for (const name of names) if (form.elements[name]) form.elements[name].value = query.get(name) ?? "";
     form.elements.colour.value = query.get("colour") ?? "dataset";
     if (plots) { colour(); apply(false); }
   });
