@@ -22,12 +22,20 @@ AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 
 
 @contextmanager
-def dashboard(corpora: Sequence[str | Path], *more: str) -> Iterator[str]:
-    """Its address, as it prints it; ended when the block is left."""
+def dashboard(
+    corpora: Sequence[str | Path], *more: str, checkout: Path | None = None
+) -> Iterator[str]:
+    """Its address, as it prints it; ended when the block is left.
+
+    Args:
+        corpora: What it shows.
+        more: Arguments.
+        checkout: Where it is started: what the page Reports is about.
+    """
     named = [part for corpus in corpora for part in ("--corpus", str(corpus))]
     command = [sys.executable, "-m", "depthkit", "dashboard", *named, "--port", "0", *more]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=checkout
     ) as process:
         try:
             assert process.stdout is not None

@@ -173,7 +173,10 @@ class DataHandler(Handler):
     def _job(self, _: Context, __: Any) -> bytes | None:
         job = self.sources.builder.job
         self.set_header("Content-Type", "application/json")
-        return json.dumps({"lines": job.lines, "status": job.status}).encode() if job else None
+        if job is None:
+            return None
+        said = {"lines": job.lines, "cells": job.cells, "status": job.status}
+        return json.dumps(said).encode()
 
     def _colours(self, context: Context, _: Any) -> str:
         self.set_header("Content-Type", "text/css; charset=utf-8")
@@ -298,7 +301,7 @@ class BuiltHandler(Handler):
     """Files of reports that were made."""
 
     async def get(self, name: str, file: str) -> None:
-        """Give one of them."""
+        """Give one of them, or the index of all."""
         try:
             folder = find_project() / "reports/build" / name
             data = await self.off_loop(lambda: read_inside(folder / file, folder))
@@ -338,6 +341,7 @@ def routes(sources: Sources, executor: ThreadPoolExecutor) -> Iterator[tuple[Any
     name = r"([A-Za-z0-9][A-Za-z0-9._+@=-]*)"
     yield r"/assets/(.*)", AssetHandler
     yield rf"/built/{name}/{name}", BuiltHandler, shared
+    yield r"/built/()(index\.html)", BuiltHandler, shared
     yield r"/?", HomeHandler, shared
     yield rf"/{name}/data/([a-z.]+)", DataHandler, shared
     # Bokeh's and Panel's own addresses come after these; a corpus has no such key.

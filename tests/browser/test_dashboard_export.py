@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from serving import DESK, Watched, overflow
+from serving import AXE, DESK, PHONE, Watched, overflow, serious
 
 from depthkit.corpus import Corpus
 from depthkit.dashboard.export import export
@@ -41,6 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def watched(browser: Browser, site: Path) -> Iterator[Watched]:
     page = browser.new_page(viewport=DESK)
+    page.add_init_script(AXE)
     watched = Watched(page, site.as_uri())
     yield watched
     page.close()
@@ -61,6 +62,19 @@ def test_it_opens_from_disk_and_leads_from_plots_to_a_terminal(watched: Watched)
     page.locator("#turn-2 .seek").click()
     page.wait_for_function("async () => (await depthkitPlayer.getCurrentTime()) > 0.5")
     page.keyboard.press("j")
+    assert overflow(page) <= 0
+
+
+def test_axe_finds_nothing_serious_in_either_theme(watched: Watched, site: Path):
+    paths = [next((site / "demo").glob(f"{page}-*.html")) for page in ("task", "run")]
+    for theme in ("light", "dark"):
+        watched.page.goto("about:blank")
+        watched.page.emulate_media(color_scheme=theme)
+        for path in (site / "demo/overview.html", site / "demo/runs.html", *paths):
+            page = watched.open(f"/demo/{path.name}")
+            expect(page.locator("h1")).to_be_visible()
+            assert serious(page) == [], (path.name, theme)
+    page.set_viewport_size(PHONE)
     assert overflow(page) <= 0
 
 

@@ -179,8 +179,9 @@ def _work(task: dict[str, Any]) -> str | None:
 
 def _linked(context: Context, task: dict[str, Any], name: str, value: Any) -> str:
     text = plain(value)
-    if name == "Derived from" and context.snapshot.task(task["dataset"], str(value)):
-        return f'<a href="{context.task(task["dataset"], str(value))}">{text}</a>'
+    dataset = task["parent_dataset"] or task["dataset"]
+    if name == "Derived from" and context.snapshot.task(dataset, str(value)):
+        return f'<a href="{context.task(dataset, str(value))}">{text}</a>'
     return text
 
 

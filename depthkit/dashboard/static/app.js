@@ -138,6 +138,7 @@
       try {
         const job = await (await fetch(progress.dataset.progress)).json();
         progress.querySelector("pre").textContent = job.lines.join("\n");
+        if (job.cells) [progress.firstChild.value, progress.firstChild.max] = job.cells;
         if (job.status !== null) { clearInterval(again); location.reload(); }
       } catch { /* As above. */ }
     }, 700);

@@ -40,7 +40,6 @@
       models[`bars-${key}`].on_event?.("selectiongeometry", (event) => brushed(key, event));
     }
     models.plane.on_event?.("selectiongeometry", (event) => brushed("plane", event));
-    plots.source.selected.properties.indices.change.connect(() => tapped());
     document.getElementById("left-out").append(
       data.left_out ? ` ${data.left_out.toLocaleString("en")} tasks have no W or no D yet and no mark.` : "");
     colour();
@@ -73,7 +72,8 @@
   function brushed(where, event) {
     if (event.final === false || setting) return;
     const geometry = event.geometry;
-    if (!geometry || geometry.type !== "rect") return;
+    if (geometry?.type === "point") { clicked(); return; }
+    if (geometry?.type !== "rect") return;
     const put = (key, low, high) => {
       form.elements[`${key}_min`].value = low ?? "";
       form.elements[`${key}_max`].value = high ?? "";
@@ -93,10 +93,12 @@
     apply(true);
   }
 
-  function tapped() {
-    if (setting) return;
-    const chosen = plots.source.selected.indices;
-    if (chosen.length === 1) location.href = plots.source.data.href[chosen[0]];
+  // A click opens a mark; a drag around a single one chooses it.
+  function clicked() {
+    const { inspected, selected, data } = plots.source;
+    const under = inspected.indices.length ? inspected.indices : selected.indices;
+    if (under.length) location.href = data.href[under[0]];
+    else apply(false);
   }
 
   function mask() {
