@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard.listing import Column, View
 from depthkit.dashboard.source import ENDINGS, Snapshot, Source, depth_text
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 
 PAGES = {
     "overview": "Overview",
@@ -302,7 +302,7 @@ def pager(context: Context, page: str, view: View, pages: int) -> str:
 def hidden(pairs: Iterable[tuple[str, str]], *left_out: str) -> str:
     """What a form takes along of an address, but for the fields that it has itself."""
     return "".join(
-        f'<input type="hidden" name="{plain(name)}" value="{plain(value)}">'
+        f'<input type="hidden" name="{plain(name)}" value="{exact(value)}">'
         for name, value in pairs
         if name not in left_out
     )

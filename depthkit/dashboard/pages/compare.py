@@ -12,7 +12,7 @@ from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
 from depthkit.dashboard.marked import Marked
 from depthkit.dashboard.pages.marks import mark_fields
-from depthkit.dashboard.text import block, plain, terminal, without_blank_end
+from depthkit.dashboard.text import block, exact, plain, terminal, without_blank_end
 from depthkit.dashboard.turns import ShownTurn, course
 
 _MOST = 500
@@ -42,13 +42,13 @@ def _runs(context: Context, a: str, b: str) -> str:
     )
     other = next((row for row in others if row["run_id"] == b), None)
     options = "".join(
-        f'<option value="{plain(row["run_id"])}"{" selected" if row is other else ""}>'
+        f'<option value="{exact(row["run_id"])}"{" selected" if row is other else ""}>'
         f"{plain(_name(row))}: {plain(row['ending'])}</option>"
         for row in others
     )
     form = (
         f'<form class="search wide" action="{context.page("compare")}">'
-        f'<input type="hidden" name="a" value="{plain(a)}"><label>{plain(_name(run))} with '
+        f'<input type="hidden" name="a" value="{exact(a)}"><label>{plain(_name(run))} with '
         f'<select name="b" required><option value="">another run of this task</option>{options}'
         "</select></label><button>Compare</button></form>"
     )
@@ -153,7 +153,7 @@ def _models(context: Context, given: dict[str, str], marked: Marked) -> str:
 
     def select(key: str, title: str, values: list[tuple[str, str]], chosen: str) -> str:
         options = "".join(
-            f'<option value="{plain(value)}"{" selected" if value == chosen else ""}>'
+            f'<option value="{exact(value)}"{" selected" if value == chosen else ""}>'
             f"{plain(text)}</option>"
             for value, text in values
         )

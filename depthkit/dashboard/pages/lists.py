@@ -16,7 +16,7 @@ from depthkit.dashboard.listing import RUNS, TASKS, UNKNOWN, Listing, Query, Vie
 from depthkit.dashboard.marked import Marks, marks_by_target
 from depthkit.dashboard.pages.marks import chips, mark_filters
 from depthkit.dashboard.source import ENDINGS
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 
 _FACETS = {
     "tasks": ("dataset", "outcome", "state", "group", "category", "rating", "provenance"),
@@ -160,7 +160,7 @@ def _filters(
     parts = [
         f'<form class="search" action="{context.page(page)}" role="search">'
         f'<label for="q">Search</label><input id="q" type="search" name="q" '
-        f'value="{plain(view.q)}" placeholder="{what}" autocomplete="off">'
+        f'value="{exact(view.q)}" placeholder="{what}" autocomplete="off">'
         f"{html.hidden(hidden, 'q')}<button>Search</button></form>"
     ]
     for key in _FACETS[page]:

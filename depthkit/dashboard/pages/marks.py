@@ -10,7 +10,7 @@ from depthkit.dashboard.html import Context
 from depthkit.dashboard.labels import MOST_LABEL, MOST_NOTE
 from depthkit.dashboard.listing import View
 from depthkit.dashboard.marked import ANY, Marked, Marks, labels_used, notes_count
-from depthkit.dashboard.text import block, plain
+from depthkit.dashboard.text import block, exact, plain
 
 _MOST_SAID = 200
 
@@ -24,7 +24,7 @@ def marks(context: Context, dataset: str, task_id: str, run_id: str | None) -> s
     )
     static = context.site.static
     target = "".join(
-        f'<input type="hidden" name="{name}" value="{plain(value)}">'
+        f'<input type="hidden" name="{name}" value="{exact(value)}">'
         for name, value in (("dataset", dataset), ("task", task_id), ("run", run_id))
         if value is not None
     )
@@ -36,7 +36,7 @@ def marks(context: Context, dataset: str, task_id: str, run_id: str | None) -> s
         return (
             f'{action}<input type="hidden" name="action" value="remove">'
             f'<input type="hidden" name="kind" value="{kind}">'
-            f'<input type="hidden" name="text" value="{plain(text)}">'
+            f'<input type="hidden" name="text" value="{exact(text)}">'
             f'<button class="quiet" aria-label="Remove {kind} {plain(text)}">&times;</button>'
             "</form>"
         )
@@ -60,7 +60,7 @@ def marks(context: Context, dataset: str, task_id: str, run_id: str | None) -> s
     )
     if static:
         return f'<section class="marks" aria-label="Labels">{shown}</section>' if shown else ""
-    known = "".join(f'<option value="{plain(name)}">' for name, _ in labels_used(context.snapshot))
+    known = "".join(f'<option value="{exact(name)}">' for name, _ in labels_used(context.snapshot))
     forms = (
         f'{action}<input type="hidden" name="kind" value="label">'
         f'<input name="text" list="labels-known" maxlength="{MOST_LABEL}" required '
@@ -120,7 +120,7 @@ def mark_filters(context: Context, page: str, view: View, hidden: Sequence[tuple
         parts.append(
             f"<details open><summary>Note</summary><ul>{any_}</ul>"
             f'<form class="search" action="{context.page(page)}"><input type="search" name="note" '
-            f'value="{plain(text)}" aria-label="Text in a note" placeholder="text in a note">'
+            f'value="{exact(text)}" aria-label="Text in a note" placeholder="text in a note">'
             f"{html.hidden(hidden, 'note')}<button>Apply</button></form></details>"
         )
     return "".join(parts)
@@ -134,7 +134,7 @@ def mark_fields(context: Context, marked: Marked) -> str:
     fields = ""
     if names:
         options = "".join(
-            f'<option value="{plain(name)}"{" selected" if name == marked.label else ""}>'
+            f'<option value="{exact(name)}"{" selected" if name == marked.label else ""}>'
             f"{plain(name)}</option>"
             for name in names
         )
@@ -144,7 +144,7 @@ def mark_fields(context: Context, marked: Marked) -> str:
         )
     if marked.note or notes_count(context.snapshot):
         fields += (
-            f'<input name="note" value="{plain(marked.note)}" size="18" '
+            f'<input name="note" value="{exact(marked.note)}" size="18" '
             f'aria-label="Text in a note, {ANY} for any note" '
             f'placeholder="text in a note, or {ANY}">'
         )

@@ -14,7 +14,7 @@ from depthkit.dashboard.listing import Query
 from depthkit.dashboard.marked import Marked
 from depthkit.dashboard.pages.marks import mark_fields
 from depthkit.dashboard.source import depth_text
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 from depthkit.errors import DepthkitError
 
 _COLOURS = {"dataset": "data set", "outcome": "verdict", "rate": "pass rate"}
@@ -107,7 +107,7 @@ def _plots(context: Context, query: Query) -> str:
         value = (query.get(f"{key}_{end}") or [""])[0][:12]
         word = "from" if end == "min" else "to"
         return (
-            f'<input name="{key}_{end}" value="{plain(value)}" inputmode="decimal" size="5" '
+            f'<input name="{key}_{end}" value="{exact(value)}" inputmode="decimal" size="5" '
             f'aria-label="{key} {word}" placeholder="{word}">'
         )
 

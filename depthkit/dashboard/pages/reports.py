@@ -6,7 +6,7 @@ from depthkit.dashboard import html
 from depthkit.dashboard.building import BuiltReport, Job, Parameter, built_reports
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
-from depthkit.dashboard.text import block, plain
+from depthkit.dashboard.text import block, exact, plain
 from depthkit.errors import DepthkitError
 
 _HIDDEN = (".json",)
@@ -49,7 +49,7 @@ def _report(context: Context, report: BuiltReport, job: Job | None) -> str:
     busy = job is not None and job.status is None
     form = (
         f'<form method="post" action="{context.data("report")}">'
-        f'<input type="hidden" name="name" value="{plain(report.name)}">{fields}'
+        f'<input type="hidden" name="name" value="{exact(report.name)}">{fields}'
         f"<button{' disabled' if busy else ''}>Make it{' again' if report.made else ''}</button>"
         "</form>"
     )

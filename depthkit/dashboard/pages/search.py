@@ -10,7 +10,7 @@ from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import RUNS, Query, View
 from depthkit.dashboard.pages.marks import mark_fields
 from depthkit.dashboard.search import MOST_NEEDLE, Hit, run_ids, search_runs
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 
 _PLACES = 5
 
@@ -55,7 +55,7 @@ def search_page(context: Context, query: Query) -> str:
 
 def _form(context: Context, view: View, needle: str) -> str:
     hidden = "".join(
-        f'<input type="hidden" name="{plain(name)}" value="{plain(value)}">'
+        f'<input type="hidden" name="{plain(name)}" value="{exact(value)}">'
         for name, value in view.pairs()
         if name not in ("page", "size", "sort", "columns", "dataset", "model", "label", "note")
     )
@@ -63,7 +63,7 @@ def _form(context: Context, view: View, needle: str) -> str:
     def select(key: str, title: str, values: tuple[str, ...]) -> str:
         chosen = view.choices.get(key, ())
         options = "".join(
-            f'<option value="{plain(value)}"{" selected" if value in chosen else ""}>'
+            f'<option value="{exact(value)}"{" selected" if value in chosen else ""}>'
             f"{plain(model_label(value) if key == 'model' else value)}</option>"
             for value in values
         )
@@ -74,7 +74,7 @@ def _form(context: Context, view: View, needle: str) -> str:
 
     return (
         f'<form class="search wide" action="{context.page("search")}" role="search">'
-        f'<input id="q" type="search" name="find" value="{plain(needle)}" required '
+        f'<input id="q" type="search" name="find" value="{exact(needle)}" required '
         f'maxlength="{MOST_NEEDLE}" aria-label="Find in all trajectories" '
         'placeholder="text in any trajectory" autofocus>'
         f"{select('dataset', 'data set', context.snapshot.datasets)}"

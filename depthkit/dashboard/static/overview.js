@@ -68,9 +68,8 @@
     };
   }
 
-  let setting = false;
   function brushed(where, event) {
-    if (event.final === false || setting) return;
+    if (event.final === false) return;
     const geometry = event.geometry;
     if (geometry?.type === "point") { clicked(); return; }
     if (geometry?.type !== "rect") return;
@@ -138,13 +137,11 @@
   function apply(remember) {
     if (!plots) return;
     const { chosen, any } = mask();
-    setting = true;
     plots.source.selected.indices = any ? chosen : [];
     for (const key of keys) {
       plots.bins[key].data = { ...plots.bins[key].data, chosen: counts(key, chosen) };
       plots.bins[key].selected.indices = [];
     }
-    setting = false;
     table(chosen);
     const total = column("W").length;
     document.getElementById("chosen").textContent = any
