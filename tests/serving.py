@@ -69,11 +69,12 @@ class Watched:
         self.outside: list[str] = []
         self.complaints: list[str] = []
         own = urlsplit(address).netloc
+        within = ("data:", f"blob:{address}/")
         page.on(
             "request",
             lambda request: (
                 self.outside.append(request.url)
-                if urlsplit(request.url).netloc != own and not request.url.startswith("data:")
+                if urlsplit(request.url).netloc != own and not request.url.startswith(within)
                 else None
             ),
         )
@@ -105,7 +106,7 @@ def serious(page: Page) -> list[str]:
     The page has had :data:`AXE` as an initial script.
     """
     found: dict[str, Any] = page.evaluate(
-        "async () => await axe.run(document, {resultTypes: ['violations']})"
+        "async () => await axe.run(document, {resultTypes: ['violations'], preload: false})"
     )
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"

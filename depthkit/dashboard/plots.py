@@ -94,9 +94,9 @@ def histogram(values: Sequence[float | None], edges: Sequence[float]) -> list[in
 
 def edges_of(values: Sequence[int | None]) -> list[float]:
     """Edges of bins of equal width on a logarithmic axis."""
-    known = [value for value in values if value is not None]
-    top = max(known, default=1)
-    return [float(e) for e in np.geomspace(0.9, max(2.0, top * 1.05), _BINS + 1)]
+    known = [value for value in values if value]
+    low, top = min(known, default=1) * 0.9, max(known, default=1) * 1.05
+    return [float(e) for e in np.geomspace(low, max(2 * low, top), _BINS + 1)]
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,10 @@ def serving(corpus: Path) -> Iterator[tuple[str, int, float]]:
         line = process.stdout.readline()
         found = re.search(r"http://\S+", line)
         assert found is not None, line
-        yield found[0].rstrip("/") + "/large", process.pid, time.perf_counter() - began
-        process.terminate()
+        try:
+            yield found[0].rstrip("/") + "/large", process.pid, time.perf_counter() - began
+        finally:
+            process.terminate()
 
 
 def timed(client: httpx.Client, url: str, times: int = 9) -> list[float]:
