@@ -140,6 +140,8 @@ class PageHandler(Handler):
 class DataHandler(Handler):
     """Data of a page."""
 
+    slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+
     async def get(self, key: str, what: str) -> None:
         """Give it."""
         give: Mapping[str, Callable[[Context, dict[str, list[str]]], Any]] = {
@@ -159,7 +161,10 @@ class DataHandler(Handler):
             return
         if what not in give:
             raise web.HTTPError(404)
-        data = await self.off_loop(lambda: give[what](context, query))
+        # What takes long has a thread of its own, so that pages do not wait for it.
+        executor = self.slow if what == "claims" else self.executor
+        loop = asyncio.get_running_loop()
+        data = await loop.run_in_executor(executor, lambda: give[what](context, query))
         if data is None:
             raise web.HTTPError(404)
         self.finish(data)
@@ -186,7 +191,8 @@ class DataHandler(Handler):
         from depthkit.dashboard.plots import plots_json
 
         self.set_header("Content-Type", "application/json")
-        return plots_json(context).encode("utf-8", "replace")
+        made = context.snapshot.once("plots", lambda: plots_json(context))
+        return made.encode("utf-8", "replace")
 
     def _claims(self, context: Context, _: Any) -> bytes:
         self.set_header("Content-Type", "text/html; charset=utf-8")

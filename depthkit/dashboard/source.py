@@ -90,6 +90,7 @@ _TASKS = """
 
 
 _LARGE = 20_000_000
+"""Bytes of ``runs.jsonl`` above which what needs much memory is left to a process that ends."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ class Snapshot:
         datasets: All of them, by name.
         models: All that have runs, by name.
         caps: Of the protocol.
+        made: See :meth:`once`.
+        lock: For it.
     """
 
     tables: duckdb.DuckDBPyConnection
@@ -117,6 +120,16 @@ class Snapshot:
     models: tuple[str, ...] = ()
     model_set: tuple[str, ...] = ()
     caps: tuple[int, ...] = ()
+    made: dict[str, Any] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def once[T](self, name: str, make: Callable[[], T]) -> T:
+        """What was made of this snapshot under a name; made now if it has not been."""
+        with self.lock:
+            if name not in self.made:
+                self.made[name] = make()
+            found: T = self.made[name]
+            return found
 
     def rows(self, query: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
         """Rows of a query, as dictionaries by column."""
@@ -216,7 +229,7 @@ class Source:
                 before = self._snapshot
                 if before.digest.split(":")[0] == stamp.split(":")[0]:
                     _put_labels(before.tables, self.labels)
-                    self._snapshot = replace(before, digest=stamp)
+                    self._snapshot = replace(before, digest=stamp, made={})
                     return
                 # Its settings may have changed, and its frames are not needed any more afterwards.
                 self._snapshot = _read(Corpus.open(self.corpus.path), self.labels, stamp)
@@ -244,16 +257,20 @@ class _Reading:
             return empty.empty_table()
 
 
+def is_large(corpus: Path) -> bool:
+    """Whether what goes through all runs takes long, and more memory than one would keep."""
+    try:
+        return (corpus / "runs.jsonl").stat().st_size > _LARGE
+    except OSError:
+        return False
+
+
 def _warm(corpus: Corpus) -> None:
     """Let another process make the caches of a large corpus: it needs memory that nobody gets back.
 
     What goes wrong there goes wrong here too, and is said then.
     """
-    try:
-        large = (corpus.path / "runs.jsonl").stat().st_size > _LARGE
-    except OSError:
-        return
-    if large and os.access(corpus.path, os.W_OK):
+    if is_large(corpus.path) and os.access(corpus.path, os.W_OK):
         code = (
             "import sys; from depthkit.corpus import Corpus; Corpus.open(sys.argv[1]).estimates()"
         )
