@@ -257,8 +257,8 @@ def _plane(source: Any, caps: Sequence[int], shade: _Shade) -> Any:
         line_alpha=0.7,
         selection_fill_color="by_dataset",
         nonselection_fill_color="by_dataset",
-        nonselection_fill_alpha=0.08,
-        nonselection_line_alpha=0.05,
+        nonselection_fill_alpha=0.2,
+        nonselection_line_alpha=0.12,
         name="marks",
     )
     made.xaxis.axis_label = "W (lines of the reference solution)"

@@ -314,7 +314,8 @@ def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
         tables,
         stamp,
         found.at,
-        provenance=f"{tasks_n:,} tasks, {runs_n:,} runs" + (f" ({counts})" if counts else ""),
+        provenance=f"{_counted(tasks_n, 'task')}, {_counted(runs_n, 'run')}"
+        + (f" ({counts})" if counts else ""),
         problems=(*reading.problems, *torn, *labels.problems),
         datasets=_names(found, "SELECT DISTINCT dataset FROM tasks UNION SELECT dataset FROM runs"),
         models=_names(found, "SELECT DISTINCT model FROM runs"),
@@ -379,6 +380,10 @@ def _nothing(problems: tuple[str, ...]) -> Snapshot:
     tables.register("incoming", Labels.schema().empty_table())
     tables.execute("CREATE TABLE labels AS SELECT * FROM incoming")
     return Snapshot(tables, "", datetime.now(UTC), problems=problems)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _names(found: Snapshot, query: str) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def watched(browser: Browser, site: Path) -> Iterator[Watched]:
 def test_it_opens_from_disk_and_leads_from_plots_to_a_terminal(watched: Watched):
     page = watched.open("/index.html")
     page.locator("#plot-plane canvas").first.wait_for()
-    expect(page.locator("#chosen")).to_have_text("1 tasks")
+    expect(page.locator("#chosen")).to_have_text("1 task")
     expect(page.locator("#claims .score")).to_contain_text("settings agree")
     page.locator("#chosen-tasks a.row").click()
     expect(page.locator("h1")).to_have_text(TASK)

@@ -144,7 +144,7 @@ def mark_fields(context: Context, marked: Marked) -> str:
         )
     if marked.note or notes_count(context.snapshot):
         fields += (
-            f'<input name="note" value="{exact(marked.note)}" size="18" '
+            f'<input name="note" value="{exact(marked.note)}" size="14" '
             f'aria-label="Text in a note, {ANY} for any note" '
             f'placeholder="text in a note, or {ANY}">'
         )

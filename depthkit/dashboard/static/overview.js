@@ -144,9 +144,9 @@
     }
     table(chosen);
     const total = column("W").length;
+    const all = `${total.toLocaleString("en")} task${total === 1 ? "" : "s"}`;
     document.getElementById("chosen").textContent = any
-      ? `${chosen.length.toLocaleString("en")} of ${total.toLocaleString("en")} tasks chosen`
-      : `${total.toLocaleString("en")} tasks`;
+      ? `${chosen.length.toLocaleString("en")} of ${all} chosen` : all;
     const query = new URLSearchParams();
     for (const key of keys) for (const end of ["min", "max"]) {
       const value = bound(`${key}_${end}`);
@@ -183,8 +183,8 @@
       cell("", false).append(link);
       cell(data.dataset[i], false);
       cell(data.said[i], true);
-      cell(data.N[i] ?? "–", true);
-      cell(data.W[i], true);
+      cell(data.N[i]?.toLocaleString("en") ?? "–", true);
+      cell(data.W[i].toLocaleString("en"), true);
       cell(data.rate[i] === null || Number.isNaN(data.rate[i]) ? "–" : `${Math.round(100 * data.rate[i])}%`, true);
       return row;
     });
