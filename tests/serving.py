@@ -22,12 +22,20 @@ AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 
 
 @contextmanager
-def dashboard(corpora: Sequence[str | Path], *more: str) -> Iterator[str]:
-    """Its address, as it prints it; ended when the block is left."""
+def dashboard(
+    corpora: Sequence[str | Path], *more: str, checkout: Path | None = None
+) -> Iterator[str]:
+    """Its address, as it prints it; ended when the block is left.
+
+    Args:
+        corpora: What it shows.
+        more: Arguments.
+        checkout: Where it is started: what the page Reports is about.
+    """
     named = [part for corpus in corpora for part in ("--corpus", str(corpus))]
     command = [sys.executable, "-m", "depthkit", "dashboard", *named, "--port", "0", *more]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=checkout
     ) as process:
         try:
             assert process.stdout is not None
@@ -61,11 +69,12 @@ class Watched:
         self.outside: list[str] = []
         self.complaints: list[str] = []
         own = urlsplit(address).netloc
+        within = ("data:", f"blob:{address}/")
         page.on(
             "request",
             lambda request: (
                 self.outside.append(request.url)
-                if urlsplit(request.url).netloc != own and not request.url.startswith("data:")
+                if urlsplit(request.url).netloc != own and not request.url.startswith(within)
                 else None
             ),
         )
@@ -97,7 +106,7 @@ def serious(page: Page) -> list[str]:
     The page has had :data:`AXE` as an initial script.
     """
     found: dict[str, Any] = page.evaluate(
-        "async () => await axe.run(document, {resultTypes: ['violations']})"
+        "async () => await axe.run(document, {resultTypes: ['violations'], preload: false})"
     )
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"

@@ -69,6 +69,9 @@ def report(
     pdf: Annotated[
         bool, typer.Option("--pdf", help="Print each page to PDF too, with a browser.")
     ] = False,
+    cells: Annotated[
+        bool, typer.Option("--cells", help="Say after each cell how far its notebook is.")
+    ] = False,
 ) -> None:
     """Run the notebooks whose report is stale; write pages that open offline."""
     from rich.console import Console
@@ -103,8 +106,12 @@ def report(
             typer.echo(f"{outcome.name}: {words[outcome.state]} ({outcome.seconds:.1f} s)")
             bar.advance(all_reports)
 
+        def say_cell(name: str, done: int, of: int) -> None:
+            if cells:
+                typer.echo(f"{name}: cell {done} of {of}")
+
         outcomes = reports.make_reports(
-            chosen, build, progress=say, workers=workers, pdf=pdf, fork=True
+            chosen, build, progress=say, cells=say_cell, workers=workers, pdf=pdf, fork=True
         )
     typer.echo(build / "index.html")
     if failed := [outcome for outcome in outcomes if outcome.error]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
+from depthkit.dashboard.marked import Marked
 from depthkit.dashboard.source import Snapshot
 from depthkit.dashboard.turns import Course, ShownTurn
 from depthkit.stats import SampleError, sign_test
@@ -135,7 +136,13 @@ class Contest:
 
 
 def contest(
-    snapshot: Snapshot, left: str, right: str, *, cap: str = "none", dataset: str = ""
+    snapshot: Snapshot,
+    left: str,
+    right: str,
+    *,
+    cap: str = "none",
+    dataset: str = "",
+    marked: Marked | None = None,
 ) -> Contest:
     """Compare two models by their runs under one cap.
 
@@ -145,17 +152,21 @@ def contest(
         right: Another.
         cap: ``none`` for runs without a stated cap, free and evaluation runs alike.
         dataset: Only this one; all if empty.
+        marked: Only tasks with such labels and notes.
     """
+    conditions, values = (marked or Marked()).where("tasks")
+    which = " AND ".join(["true", *conditions])
     rows = snapshot.rows(
-        """
+        f"""
         SELECT dataset, task_id, model, count(*) FILTER (passed) AS passes, count(*) AS results,
             arg_max(run_id, passed::INT) AS run_id, min(place) AS place
         FROM runs
         WHERE verdict <> 'none' AND model IN (?, ?) AND cap_name = ? AND (? = '' OR dataset = ?)
             AND purpose IN ('free', 'ladder', 'evaluation')
+            AND (dataset, task_id) IN (SELECT (dataset, task_id) FROM tasks WHERE {which})
         GROUP BY ALL ORDER BY place
-        """,
-        [left, right, cap, dataset, dataset],
+        """,  # noqa: S608 - of our own text only
+        [left, right, cap, dataset, dataset, *values],
     )
     tasks: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:

@@ -12,9 +12,7 @@ _MOST_RUNS = 20_000
 
 def measuring_now(context: Context) -> str:
     """Trials that run now, what was spent and what is left, for a list that follows."""
-    # Late: these import Harbor, which takes seconds.
     from depthkit.corpus import Corpus
-    from depthkit.experiments.status import status, status_lines
     from depthkit.trials.landing import measuring
 
     corpus = context.source.corpus
@@ -29,6 +27,9 @@ def measuring_now(context: Context) -> str:
         if context.snapshot.value("SELECT count(*) FROM runs") > _MOST_RUNS:
             said = ["It is being measured; depthkit status says what is left."]
             return _part(said, meters, running=True)
+        # Late: it imports Harbor, which takes seconds and 170 MB.
+        from depthkit.experiments.status import status, status_lines
+
         # Opened anew: the first to measure into a corpus names its models in it.
         found = status(Corpus.open(corpus.path))
     except (DepthkitError, OSError) as error:

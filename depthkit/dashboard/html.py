@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard.listing import Column, View
 from depthkit.dashboard.source import ENDINGS, Snapshot, Source, depth_text
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 
 PAGES = {
     "overview": "Overview",
@@ -297,3 +297,17 @@ def pager(context: Context, page: str, view: View, pages: int) -> str:
     }
     inner = f"{ends['prev']}{''.join(parts)}{ends['next']}"
     return f'<nav class="pager" aria-label="Pages of the list">{inner}</nav>'
+
+
+def hidden(pairs: Iterable[tuple[str, str]], *left_out: str) -> str:
+    """What a form takes along of an address, but for the fields that it has itself."""
+    return "".join(
+        f'<input type="hidden" name="{plain(name)}" value="{exact(value)}">'
+        for name, value in pairs
+        if name not in left_out
+    )
+
+
+def pressed(holds: bool) -> str:
+    """An attribute of a filter's link: whether it is chosen."""
+    return ' aria-current="true"' if holds else ""

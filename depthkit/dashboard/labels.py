@@ -104,7 +104,7 @@ class Labels:
             return b""
 
     def _append(self, target: Target, kind: Kind, text: str, action: str) -> None:
-        text = one_line(text, MOST_LABEL + 1) if kind == "label" else text.strip()
+        text = one_line(text, MOST_LABEL + 1) if kind == "label" else _lines(text).strip()
         text = text.encode("utf-8", "replace").decode()
         most = MOST_LABEL if kind == "label" else MOST_NOTE
         if not text:
@@ -148,5 +148,11 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(row.get("run_id"), str | None) or not isinstance(row.get("at"), str | None):
         return None
+    row["text"] = _lines(row["text"])
     kept = ("action", "dataset", "task_id", "run_id", "kind", "text", "at")
     return {name: row.get(name) for name in kept}
+
+
+def _lines(text: str) -> str:
+    """With line ends as files have them; a browser's form sends CR LF."""
+    return text.replace("\r\n", "\n")

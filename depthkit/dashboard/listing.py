@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+from depthkit.dashboard.marked import Marked
 from depthkit.dashboard.source import ENDINGS, Snapshot
 
 Query = Mapping[str, Sequence[str]]
@@ -55,13 +56,11 @@ class Listing:
         table: Its name there.
         columns: In order.
         identity: Columns that a row is found again by, always read.
-        label: SQL condition that a row has the label ``?``.
     """
 
     table: str
     columns: tuple[Column, ...]
     identity: tuple[str, ...]
-    label: str
 
     def column(self, key: str) -> Column | None:
         """The column of this name, if there is one."""
@@ -91,12 +90,6 @@ RUNS = Listing(
         Column("provenance", "Provenance", "provenance", filter="choice"),
     ),
     identity=("run_id", "dataset", "task_id", "detail", "suspect"),
-    label="""EXISTS (
-        SELECT 1 FROM labels l WHERE l.kind = 'label' AND l.text = ? AND (
-            l.run_id = runs.run_id
-            OR l.run_id IS NULL AND l.dataset = runs.dataset AND l.task_id = runs.task_id
-        )
-    )""",
 )
 
 TASKS = Listing(
@@ -124,10 +117,6 @@ TASKS = Listing(
         Column("provenance", "Provenance", "provenance", filter="choice"),
     ),
     identity=("dataset", "task_id", "family"),
-    label="""EXISTS (
-        SELECT 1 FROM labels l WHERE l.kind = 'label' AND l.text = ?
-            AND l.dataset = tasks.dataset AND l.task_id = tasks.task_id
-    )""",
 )
 
 CAP = Column("caps", "Cap", "cap_name", filter="choice")
@@ -143,7 +132,7 @@ class View:
         q: What is searched.
         choices: Values by column; a row passes if it has one of them.
         ranges: Bounds by column, both inclusive; ``None`` for no bound.
-        label: A label that rows, or their tasks, must have.
+        marked: Labels and notes that rows must have.
         task: Only runs of this task (data set, task).
         sort: Column to sort by; the order of the corpus if none.
         descending: Largest first.
@@ -156,7 +145,7 @@ class View:
     q: str = ""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    label: str = ""
+    marked: Marked = field(default_factory=Marked)
     task: tuple[str, str] | None = None
     sort: str = ""
     descending: bool = False
@@ -190,7 +179,7 @@ class View:
             q=_first(query, "q")[:_MOST_TEXT].strip(),
             choices=choices,
             ranges=ranges,
-            label=_first(query, "label"),
+            marked=Marked.parse(query),
             task=(dataset, task_id) if listing is RUNS and dataset and task_id else None,
             sort=sort if listing.column(sort) else "",
             descending=descending and listing.column(sort) is not None,
@@ -209,8 +198,7 @@ class View:
                 for end, bound in zip(("min", "max"), bounds, strict=True)
                 if bound is not None
             ]
-        if self.label:
-            pairs.append(("label", self.label))
+        pairs += self.marked.pairs()
         if self.task:
             pairs += [("of_dataset", self.task[0]), ("of_task", self.task[1])]
         pairs += [("columns", key) for key in self.columns or ()]
@@ -242,7 +230,7 @@ class View:
     @property
     def filtered(self) -> bool:
         """Whether anything is left out."""
-        return bool(self.q or self.choices or self.ranges or self.label or self.task)
+        return bool(self.q or self.choices or self.ranges or self.marked or self.task)
 
     def where(self, leave_out: str = "") -> tuple[str, list[Any]]:
         """SQL condition and its parameters.
@@ -271,9 +259,9 @@ class View:
                 if bound is not None:
                     parts.append(f"{column.sql} {sign} ?")
                     values.append(bound)
-        if self.label:
-            parts.append(self.listing.label)
-            values.append(self.label)
+        conditions, wanted = self.marked.where(self.listing.table)
+        parts += conditions
+        values += wanted
         if self.task:
             parts.append("dataset = ? AND task_id = ?")
             values += self.task
@@ -373,12 +361,6 @@ def facets(snapshot: Snapshot, view: View, keys: Sequence[str]) -> dict[str, lis
             counts.sort(key=lambda pair: (-pair[1], pair[0]))
         del counts[MOST_CHOICES:]
     return found
-
-
-def labels_used(snapshot: Snapshot) -> list[tuple[str, int]]:
-    """All labels with how many tasks and runs have each."""
-    query = "SELECT text, count(*) AS n FROM labels WHERE kind = 'label' GROUP BY ALL ORDER BY text"
-    return [(row["text"], row["n"]) for row in snapshot.rows(query)]
 
 
 def _filters(listing: Listing) -> list[Column]:

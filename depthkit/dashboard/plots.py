@@ -15,6 +15,7 @@ import numpy as np
 
 from depthkit.artifacts.datasets import styles
 from depthkit.artifacts.figures import cap_position, cap_ticks
+from depthkit.dashboard.marked import marks_by_target
 from depthkit.protocol import ABOVE
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ def histogram(values: Sequence[float | None], edges: Sequence[float]) -> list[in
 
 def edges_of(values: Sequence[int | None]) -> list[float]:
     """Edges of bins of equal width on a logarithmic axis."""
-    known = [value for value in values if value is not None]
-    top = max(known, default=1)
-    return [float(e) for e in np.geomspace(0.9, max(2.0, top * 1.05), _BINS + 1)]
+    known = [value for value in values if value]
+    low, top = min(known, default=1) * 0.9, max(known, default=1) * 1.05
+    return [float(e) for e in np.geomspace(low, max(2 * low, top), _BINS + 1)]
 
 
 @dataclass(frozen=True)
@@ -157,10 +158,24 @@ def plots_json(context: Context) -> str:
             "edges": made.edges,
             "above": ABOVE,
             "left_out": count - len(made.tasks["task"]),
+            "marks": _marks(context, made.tasks),
         },
         ensure_ascii=True,
         default=str,
     )
+
+
+def _marks(context: Context, tasks: dict[str, list[Any]]) -> dict[int, dict[str, list[str]]]:
+    """Labels and notes of tasks and their runs, by place among the tasks; of those with some."""
+    places = {key: n for n, key in enumerate(zip(tasks["dataset"], tasks["task"], strict=True))}
+    found: dict[int, dict[str, list[str]]] = {}
+    for target, marks in marks_by_target(context.snapshot).items():
+        place = places.get((target.dataset, target.task_id))
+        if place is not None:
+            kept = found.setdefault(place, {"labels": [], "notes": []})
+            kept["labels"] += marks.labels
+            kept["notes"] += [note.lower() for note in marks.notes]
+    return found
 
 
 class _Shade:
@@ -242,8 +257,8 @@ def _plane(source: Any, caps: Sequence[int], shade: _Shade) -> Any:
         line_alpha=0.7,
         selection_fill_color="by_dataset",
         nonselection_fill_color="by_dataset",
-        nonselection_fill_alpha=0.08,
-        nonselection_line_alpha=0.05,
+        nonselection_fill_alpha=0.2,
+        nonselection_line_alpha=0.12,
         name="marks",
     )
     made.xaxis.axis_label = "W (lines of the reference solution)"

@@ -140,6 +140,8 @@ class PageHandler(Handler):
 class DataHandler(Handler):
     """Data of a page."""
 
+    slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+
     async def get(self, key: str, what: str) -> None:
         """Give it."""
         give: Mapping[str, Callable[[Context, dict[str, list[str]]], Any]] = {
@@ -159,7 +161,10 @@ class DataHandler(Handler):
             return
         if what not in give:
             raise web.HTTPError(404)
-        data = await self.off_loop(lambda: give[what](context, query))
+        # What takes long has a thread of its own, so that pages do not wait for it.
+        executor = self.slow if what == "claims" else self.executor
+        loop = asyncio.get_running_loop()
+        data = await loop.run_in_executor(executor, lambda: give[what](context, query))
         if data is None:
             raise web.HTTPError(404)
         self.finish(data)
@@ -173,7 +178,10 @@ class DataHandler(Handler):
     def _job(self, _: Context, __: Any) -> bytes | None:
         job = self.sources.builder.job
         self.set_header("Content-Type", "application/json")
-        return json.dumps({"lines": job.lines, "status": job.status}).encode() if job else None
+        if job is None:
+            return None
+        said = {"lines": job.lines, "cells": job.cells, "status": job.status}
+        return json.dumps(said).encode()
 
     def _colours(self, context: Context, _: Any) -> str:
         self.set_header("Content-Type", "text/css; charset=utf-8")
@@ -183,7 +191,8 @@ class DataHandler(Handler):
         from depthkit.dashboard.plots import plots_json
 
         self.set_header("Content-Type", "application/json")
-        return plots_json(context).encode("utf-8", "replace")
+        made = context.snapshot.once("plots", lambda: plots_json(context))
+        return made.encode("utf-8", "replace")
 
     def _claims(self, context: Context, _: Any) -> bytes:
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -298,7 +307,7 @@ class BuiltHandler(Handler):
     """Files of reports that were made."""
 
     async def get(self, name: str, file: str) -> None:
-        """Give one of them."""
+        """Give one of them, or the index of all."""
         try:
             folder = find_project() / "reports/build" / name
             data = await self.off_loop(lambda: read_inside(folder / file, folder))
@@ -338,6 +347,7 @@ def routes(sources: Sources, executor: ThreadPoolExecutor) -> Iterator[tuple[Any
     name = r"([A-Za-z0-9][A-Za-z0-9._+@=-]*)"
     yield r"/assets/(.*)", AssetHandler
     yield rf"/built/{name}/{name}", BuiltHandler, shared
+    yield r"/built/()(index\.html)", BuiltHandler, shared
     yield r"/?", HomeHandler, shared
     yield rf"/{name}/data/([a-z.]+)", DataHandler, shared
     # Bokeh's and Panel's own addresses come after these; a corpus has no such key.

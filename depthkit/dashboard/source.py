@@ -90,6 +90,7 @@ _TASKS = """
 
 
 _LARGE = 20_000_000
+"""Bytes of ``runs.jsonl`` above which what needs much memory is left to a process that ends."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ class Snapshot:
         datasets: All of them, by name.
         models: All that have runs, by name.
         caps: Of the protocol.
+        made: See :meth:`once`.
+        lock: For it.
     """
 
     tables: duckdb.DuckDBPyConnection
@@ -117,6 +120,16 @@ class Snapshot:
     models: tuple[str, ...] = ()
     model_set: tuple[str, ...] = ()
     caps: tuple[int, ...] = ()
+    made: dict[str, Any] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def once[T](self, name: str, make: Callable[[], T]) -> T:
+        """What was made of this snapshot under a name; made now if it has not been."""
+        with self.lock:
+            if name not in self.made:
+                self.made[name] = make()
+            found: T = self.made[name]
+            return found
 
     def rows(self, query: str, parameters: list[Any] | None = None) -> list[dict[str, Any]]:
         """Rows of a query, as dictionaries by column."""
@@ -216,7 +229,7 @@ class Source:
                 before = self._snapshot
                 if before.digest.split(":")[0] == stamp.split(":")[0]:
                     _put_labels(before.tables, self.labels)
-                    self._snapshot = replace(before, digest=stamp)
+                    self._snapshot = replace(before, digest=stamp, made={})
                     return
                 # Its settings may have changed, and its frames are not needed any more afterwards.
                 self._snapshot = _read(Corpus.open(self.corpus.path), self.labels, stamp)
@@ -244,16 +257,20 @@ class _Reading:
             return empty.empty_table()
 
 
+def is_large(corpus: Path) -> bool:
+    """Whether what goes through all runs takes long, and more memory than one would keep."""
+    try:
+        return (corpus / "runs.jsonl").stat().st_size > _LARGE
+    except OSError:
+        return False
+
+
 def _warm(corpus: Corpus) -> None:
     """Let another process make the caches of a large corpus: it needs memory that nobody gets back.
 
     What goes wrong there goes wrong here too, and is said then.
     """
-    try:
-        large = (corpus.path / "runs.jsonl").stat().st_size > _LARGE
-    except OSError:
-        return
-    if large and os.access(corpus.path, os.W_OK):
+    if is_large(corpus.path) and os.access(corpus.path, os.W_OK):
         code = (
             "import sys; from depthkit.corpus import Corpus; Corpus.open(sys.argv[1]).estimates()"
         )
@@ -297,7 +314,8 @@ def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
         tables,
         stamp,
         found.at,
-        provenance=f"{tasks_n:,} tasks, {runs_n:,} runs" + (f" ({counts})" if counts else ""),
+        provenance=f"{_counted(tasks_n, 'task')}, {_counted(runs_n, 'run')}"
+        + (f" ({counts})" if counts else ""),
         problems=(*reading.problems, *torn, *labels.problems),
         datasets=_names(found, "SELECT DISTINCT dataset FROM tasks UNION SELECT dataset FROM runs"),
         models=_names(found, "SELECT DISTINCT model FROM runs"),
@@ -362,6 +380,10 @@ def _nothing(problems: tuple[str, ...]) -> Snapshot:
     tables.register("incoming", Labels.schema().empty_table())
     tables.execute("CREATE TABLE labels AS SELECT * FROM incoming")
     return Snapshot(tables, "", datetime.now(UTC), problems=problems)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _names(found: Snapshot, query: str) -> tuple[str, ...]:

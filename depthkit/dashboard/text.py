@@ -74,8 +74,18 @@ class _State:
 
 
 def plain(value: object) -> str:
-    """Text on one line, escaped; control and hidden characters are shown as what they are."""
-    return _visible(str(value)).replace("\n", "&#9226;").replace("\t", " ")
+    """Text on one line, escaped; control and hidden characters are shown as what they are.
+
+    It holds no element, and so may stand in an attribute too.
+    """
+    text = escape(str(value)).replace("\n", "\u240a").replace("\t", " ")
+    return _ODD.sub(_name, text) if _ODD.search(text) else text
+
+
+def exact(value: object) -> str:
+    """Text for the value of a field, escaped but for nothing else changed: a form sends it back."""
+    text = escape(str(value))
+    return text.replace("\r", "&#13;").replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def block(text: str, needle: str = "") -> str:
@@ -174,14 +184,14 @@ def _visible(text: str) -> str:
 
 
 def _shown(match: re.Match[str]) -> str:
+    return f'<span class="t-ctl">{_name(match)}</span>'
+
+
+def _name(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
-        name = chr(0x2400 + code)
-    elif code == 0x7F:
-        name = "\u2421"
-    else:
-        name = f"\u2039{code:04X}\u203a"
-    return f'<span class="t-ctl">{name}</span>'
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"\u2039{code:04X}\u203a"
 
 
 @functools.lru_cache(4096)

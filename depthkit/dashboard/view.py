@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from depthkit.corpus import Corpus
 
 _MOST = 20
+_SHEET = """
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+th, td { padding: 3px 12px 3px 0; border-bottom: 1px solid #d9dee3; }
+th { text-align: left; } th.n, td.n { text-align: right; }
+ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 2px 16px; }
+li span { display: inline-block; width: 9px; height: 9px; border-radius: 50%; margin-right: 6px; }
+"""
 _LIGHT = {
     "#010101": "#1a1f24",
     "#020202": "#d9dee3",
@@ -43,7 +50,7 @@ def corpus_view(source: Source) -> Any:
         return pn.pane.HTML(html.problems(snapshot.problems))
     models = plot_models(context, _LIGHT)
     tasks, edges = models.tasks, models.edges
-    table = pn.pane.HTML(sizing_mode="stretch_width", min_height=120)
+    table = pn.pane.HTML(sizing_mode="stretch_width", min_height=120, stylesheets=[_SHEET])
     panes: list[Any] = []
 
     def show() -> None:
@@ -78,16 +85,31 @@ def corpus_view(source: Source) -> Any:
         # In a cell there is no height to stretch to.
         figure.update(sizing_mode="stretch_width", height=470 if key == "plane" else 150)
     bars = [pn.pane.Bokeh(models.figures[key], height=150, **wide) for key in ("D", "N", "W")]
-    plane = pn.pane.Bokeh(models.figures["plane"], height=470, min_width=360, **wide)
+    plane = pn.pane.Bokeh(models.figures["plane"], height=470, **wide)
     panes += [plane, *bars]
     show()
     heading = f"<p><b>{plain(source.name)}</b> {plain(snapshot.provenance)}</p>"
+    # Side by side where there is room, else one above the other.
+    sides = (
+        pn.Column(plane, styles={"flex": "17 1 320px"}),
+        pn.Column(*bars, styles={"flex": "10 1 320px"}),
+    )
     return pn.Column(
-        pn.pane.HTML(heading + html.problems(snapshot.problems)),
-        pn.Row(plane, pn.Column(*bars, **wide), **wide),
+        pn.pane.HTML(heading + html.problems(snapshot.problems), **wide),
+        pn.FlexBox(*sides, **wide),
+        pn.pane.HTML(_legend(tasks), stylesheets=[_SHEET], **wide),
         table,
         **wide,
     )
+
+
+def _legend(tasks: dict[str, list[Any]]) -> str:
+    colours = dict(zip(tasks["dataset"], tasks["by_dataset"], strict=True))
+    items = "".join(
+        f'<li><span style="background: {colour}"></span>{plain(name)}</li>'
+        for name, colour in colours.items()
+    )
+    return f"<ul>{items}</ul>"
 
 
 def _table(context: Context, tasks: dict[str, list[Any]], chosen: list[int]) -> str:

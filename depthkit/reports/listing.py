@@ -111,12 +111,11 @@ def load_reports(
     return reports
 
 
-def notebook_parameters(notebook: Path) -> dict[str, tuple[str, Any]]:
-    """Parameters of a notebook, by name: the annotation and the default.
+def parameters_cell(notebook: Path) -> str:
+    """Source of the one cell of a notebook that is tagged ``parameters``.
 
     Raises:
-        DepthkitError: it has not exactly one cell tagged ``parameters``, or that cell holds
-            something other than annotated constants.
+        DepthkitError: it cannot be read, or has not exactly one.
     """
     try:
         cells = json.loads(notebook.read_text("utf-8"))["cells"]
@@ -127,8 +126,18 @@ def notebook_parameters(notebook: Path) -> dict[str, tuple[str, Any]]:
         raise DepthkitError(
             f"{notebook.name}: {len(tagged)} cells are tagged parameters; tag exactly one."
         )
+    return "".join(tagged[0]["source"])
+
+
+def notebook_parameters(notebook: Path) -> dict[str, tuple[str, Any]]:
+    """Parameters of a notebook, by name: the annotation and the default.
+
+    Raises:
+        DepthkitError: as :func:`parameters_cell`, or that cell holds something other than
+            annotated constants.
+    """
     found: dict[str, tuple[str, Any]] = {}
-    for line in ast.parse("".join(tagged[0]["source"])).body:
+    for line in ast.parse(parameters_cell(notebook)).body:
         try:
             if not isinstance(line, ast.AnnAssign) or line.value is None:
                 raise ValueError

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from depthkit.reports.listing import Report
 from depthkit.reports.printing import PDF, find_browser, print_page
 
 _NOT_STARTED = "Kernel died before replying"
+_Told = Callable[[int, int], object]
 CELL_TIMEOUT = 600
 """Seconds after which a cell that does not end fails its report."""
 
@@ -45,6 +47,7 @@ def make_reports(
     build: Path,
     *,
     progress: Callable[[Outcome], None] = lambda _: None,
+    cells: Callable[[str, int, int], object] = lambda *_: None,
     workers: int | None = None,
     pdf: bool = False,
     fork: bool = False,
@@ -58,6 +61,8 @@ def make_reports(
         reports: From :func:`load_reports`.
         build: Directory for ``index.html`` and a directory for each report.
         progress: Called after each report, in the order in which they end.
+        cells: Called after each cell with the report's name, how many cells have run, and of how
+            many; from the thread that runs it.
         workers: How many run at once; one more than there are cores by default, since each waits at
             its start and end.
         pdf: Print each page to ``report.pdf`` as well, with a browser.
@@ -92,7 +97,7 @@ def make_reports(
             (target / "failure.json").unlink(missing_ok=True)
             ended(Outcome(report.name, "fresh", 0.0))
         else:
-            stale.append((report, key, target, fresh, pdf))
+            stale.append((report, key, target, fresh, pdf, partial(cells, report.name)))
     most = min(len(stale), workers or (os.cpu_count() or 1) + 1)
     if fork and len(stale) > 1:
         from depthkit.reports.kernel import prepare_to_fork
@@ -113,7 +118,7 @@ def make_reports(
 
 
 def _attempt(
-    report: Report, key: str, target: Path, fresh: bool, pdf: bool, *, fork: bool
+    report: Report, key: str, target: Path, fresh: bool, pdf: bool, told: _Told, *, fork: bool
 ) -> Outcome:
     """Make one report, or only its PDF where the page is fresh."""
     start = time.monotonic()
@@ -121,7 +126,7 @@ def _attempt(
     error = None
     try:
         if not fresh:
-            _make(report, key, target, fork)
+            _make(report, key, target, told, fork)
         if pdf:
             print_page(target / "index.html", target / PDF)
         (target / "failure.json").unlink(missing_ok=True)
@@ -132,12 +137,12 @@ def _attempt(
     return Outcome(report.name, state, time.monotonic() - start, error)
 
 
-def _make(report: Report, key: str, target: Path, fork: bool) -> None:
+def _make(report: Report, key: str, target: Path, told: _Told, fork: bool) -> None:
     """Run the notebook and put the finished report in place of the old one."""
     with tempfile.TemporaryDirectory(prefix=f".{report.name}-", dir=target.parent) as scratch:
         made = Path(scratch, "report")
         made.mkdir()
-        html = _page(report, _body(_run(report, made, Path(scratch), fork)))
+        html = _page(report, _body(_run(report, made, Path(scratch), told, fork)))
         if outside := page.outside_addresses(html):
             raise DepthkitError(
                 f"{report.notebook.name}: its page reaches out to {outside[0]}; pages must open "
@@ -157,11 +162,12 @@ def _make(report: Report, key: str, target: Path, fork: bool) -> None:
         made.rename(target)
 
 
-def _run(report: Report, made: Path, scratch: Path, fork: bool) -> Any:
+def _run(report: Report, made: Path, scratch: Path, told: _Told, fork: bool) -> Any:
     """Run the notebook; figures are exported to ``made``."""
     import nbformat
     import papermill
 
+    from depthkit.reports import cells
     from depthkit.reports.kernel import NAME, kernel_manager
 
     # Parameters are checked already; papermill cannot read annotations such as `list[int] | None`.
@@ -177,6 +183,8 @@ def _run(report: Report, made: Path, scratch: Path, fork: bool) -> Any:
                 kernel_name=NAME,
                 kernel_manager_class=manager,
                 progress_bar=False,
+                engine_name=cells.NAME,
+                told=told,
                 execution_timeout=CELL_TIMEOUT,
             )
         except RuntimeError as error:

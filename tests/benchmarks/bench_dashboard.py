@@ -3,9 +3,10 @@
     python tests/benchmarks/bench_dashboard.py [RUNS]
 
 Writes results/dashboard.json. Filters are timed as whole pages over HTTP, as a person waits for
-them; memory is that of the serving process and all it starts, together, also while the corpus is
-read the first time. Beside them stands the time from a click in a list of runs to the rendered
-turns, with ``harbor view`` on the same trial.
+them; brushes in a browser, from the end of the gesture until all linked views show it; memory is
+that of the serving process and all it starts, together, also while the corpus is read the first
+time and while twenty browser sessions are open. Beside them stands the time from a click in a list
+of runs to the rendered turns, with ``harbor view`` on the same trial.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 
 import httpx
 from beside_harbor import beside_harbor
+from browsing import brushes, panel_sessions, sessions
 from large_corpus import write_large_corpus, write_long_trial
 
 RESULT = Path(__file__).parent / "results" / "dashboard.json"
@@ -39,6 +41,8 @@ FILTERS = (
     "/tasks?q=tmax",
     "/tasks?D_min=10&sort=-W",
     "/tasks?outcome=solved&dataset=Ours&dataset=TB2",
+    "/runs?label=odd&ending=passed",
+    "/tasks?note=look",
 )
 
 
@@ -61,8 +65,10 @@ def serving(corpus: Path) -> Iterator[tuple[str, int, float]]:
         line = process.stdout.readline()
         found = re.search(r"http://\S+", line)
         assert found is not None, line
-        yield found[0].rstrip("/") + "/large", process.pid, time.perf_counter() - began
-        process.terminate()
+        try:
+            yield found[0].rstrip("/") + "/large", process.pid, time.perf_counter() - began
+        finally:
+            process.terminate()
 
 
 def timed(client: httpx.Client, url: str, times: int = 9) -> list[float]:
@@ -151,18 +157,24 @@ def measure(runs: int) -> dict[str, object]:
             )
             url = f"{address}/run?id={long_run}"
             found["150 turns of 5 MB, median ms"] = round(statistics.median(timed(client, url)))
+            found |= brushes(address)
             with ThreadPoolExecutor(20) as pool:
                 began = time.perf_counter()
                 together = list(
-                    pool.map(lambda path: timed(client, address + path, 5), FILTERS * 3)
+                    pool.map(lambda path: timed(client, address + path, 5), FILTERS * 2)
                 )
             each = [each for times in together for each in times]
-            found["twenty at once, median ms"] = round(statistics.median(each))
-            found["twenty at once, pages a second"] = round(
+            found["twenty requests at once, median ms"] = round(statistics.median(each))
+            found["twenty requests at once, pages a second"] = round(
                 len(each) / (time.perf_counter() - began)
             )
+            paths = (*FILTERS, "/overview", f"/run?id={long_run}")
+            found |= sessions(address, paths)
             found["memory at most, MB"] = memory.stop()
             found |= beside_harbor(corpus, long_run, 150, address)
+            memory = Memory(pid)
+            found |= panel_sessions(f"{address.rsplit('/', 1)[0]}/panel")
+            found["memory with twenty Panel sessions, MB"] = memory.stop()
     return found
 
 

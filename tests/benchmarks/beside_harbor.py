@@ -15,11 +15,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import httpx
+from browsing import chromium
 from playwright.sync_api import Locator, Page, sync_playwright
 
 from depthkit.corpus import Corpus
 
-ROOT = Path(__file__).parents[2]
 _PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 _PORTS = "18600-18699"
 
@@ -92,10 +92,7 @@ def beside_harbor(corpus: Corpus, run_id: str, turns: int, dashboard: str) -> di
     """
     jobs = corpus.path.with_name("jobs")
     write_job(corpus, run_id, jobs)
-    browser_path = subprocess.run(
-        [ROOT / "env/browser.sh"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+    browser_path, flags = chromium()
     with harbor_view(jobs) as harbor, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=flags)
         page = browser.new_page(viewport={"width": 1280, "height": 900})

@@ -28,6 +28,7 @@ def write_large_corpus(directory: Path, runs: int, *, seed: int = 0) -> Corpus:
     with (
         (directory / "tasks.jsonl").open("w") as tasks,
         (directory / "runs.jsonl").open("w") as out,
+        (directory / "labels.jsonl").open("w") as marks,
     ):
         for number in range(runs // RUNS_A_TASK):
             dataset = DATASETS[number % len(DATASETS)]
@@ -35,7 +36,23 @@ def write_large_corpus(directory: Path, runs: int, *, seed: int = 0) -> Corpus:
             tasks.write(json.dumps(_task(dataset, task_id, draw)) + "\n")
             for attempt in range(RUNS_A_TASK):
                 out.write(json.dumps(_run(dataset, task_id, attempt, draw)) + "\n")
+                if attempt == 0 and number % 25 == 0:
+                    marks.write(json.dumps(_mark(dataset, task_id, draw)) + "\n")
     return corpus
+
+
+def _mark(dataset: str, task_id: str, draw: random.Random) -> dict[str, object]:
+    """A label or a note, on a task or on its first run."""
+    kind = draw.choice(("label", "note"))
+    return {
+        "action": "add",
+        "dataset": dataset,
+        "task_id": task_id,
+        "run_id": draw.choice((None, f"{task_id}__00")),
+        "kind": kind,
+        "text": "odd" if kind == "label" else "worth a look",
+        "at": "2026-11-30T09:00:00+00:00",
+    }
 
 
 def _task(dataset: str, task_id: str, draw: random.Random) -> dict[str, object]:

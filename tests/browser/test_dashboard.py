@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from depthkit.corpus import Corpus
 
 pytestmark = pytest.mark.browser
 
+ROOT = Path(__file__).parents[2]
 RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
 
 SAME = "control-10-s1__scripted-step__free__1__19ec16c4a0b588"
@@ -36,9 +38,42 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def address(corpora: dict[str, Path]) -> Iterator[str]:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout's notebooks, and a small one that is quickly run."""
+    folder = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    cells = [
+        ("seed: int = 0  # of the draw\nmany: bool = False", ["parameters"]),
+        ("print('seed', seed, 'many', many)", []),
+    ]
+    notebook = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}},
+        "cells": [
+            {
+                "cell_type": "code",
+                "id": f"cell-{number}",
+                "metadata": {"tags": tags},
+                "source": source,
+                "outputs": [],
+                "execution_count": None,
+            }
+            for number, (source, tags) in enumerate(cells)
+        ],
+    }
+    (folder / "notebooks/small.ipynb").write_text(json.dumps(notebook))
+    (folder / "reports").mkdir()
+    reports = (ROOT / "reports/reports.yaml").read_text()
+    entry = "\nsmall:\n  title: A small one\n  notebook: small.ipynb\n"
+    (folder / "reports/reports.yaml").write_text(reports + entry)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(corpora: dict[str, Path], checkout: Path) -> Iterator[str]:
     names = ("demo", "growing", "empty", "broken")
-    with dashboard([corpora[name] for name in names]) as found:
+    with dashboard([corpora[name] for name in names], checkout=checkout) as found:
         for name in names:
             wait_until_read(found, name)
         yield found
@@ -182,12 +217,37 @@ def test_labels_and_notes_stay_and_filter(watched: Watched, corpora: dict[str, P
     page.get_by_label("New note").fill("one\ntwo")
     page.get_by_role("button", name="Add note").click()
     expect(page.locator(".marks .notes")).to_contain_text("two")
+    page.get_by_role("link", name="all runs with notes").click()
+    expect(page.locator("h1")).to_contain_text("1 of 188")
+    page.get_by_role("link", name="Take back any note").click()
+    page.get_by_label("Text in a note").fill("TWO")
+    page.locator(".filters").get_by_role("button", name="Apply").first.click()
+    assert query(page) == {"note": ["TWO"]}
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody .noted")).to_have_attribute("title", "one␊two")
+    page.goto(f"{watched.address}/demo/tasks?note=two")
+    expect(page.locator("tbody a.row")).to_have_text("control-10-s1")
+    page.goto(f"{watched.address}/demo/overview?note=two")
+    expect(page.locator("#chosen")).to_have_text("1 of 12 tasks chosen")
+    page.locator("#brush").get_by_label("label").select_option("odd <i>end</i>")
+    expect(page.locator("#chosen")).to_have_text("1 of 12 tasks chosen")
+    assert query(page) == {"note": ["two"], "label": ["odd <i>end</i>"]}
+    page.get_by_label("Text in a note").fill("three")
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen")).to_have_text("0 of 12 tasks chosen")
+    page.go_back()
+    expect(page.locator("#chosen-tasks tbody tr")).to_have_count(1)
+    page.goto(f"{watched.address}/demo/search?note=two&find=osprey-45")
+    expect(page.locator(".found")).to_contain_text("1 of 1 runs")
+    page.goto(f"{watched.address}/demo/run?id={RUN}")
     page.locator(".labels .label").click()
     expect(page.locator("h1")).to_contain_text("1 of 188")
     page.locator("a.row").click()
     page.get_by_role("button", name="Remove label odd").click()
     expect(page.locator(".labels")).to_have_count(0)
-    assert (corpora["demo"] / "labels.jsonl").read_text().count("\n") == 3
+    page.get_by_role("button", name="Remove note one").click()
+    expect(page.locator(".notes")).to_have_count(0)
+    assert (corpora["demo"] / "labels.jsonl").read_text().count("\n") == 4
 
 
 def test_a_brush_chooses_tasks_everywhere_and_stands_in_the_address(watched: Watched):
@@ -280,3 +340,26 @@ def test_reports_are_listed_with_their_parameters(watched: Watched):
     report.get_by_label(re.compile("^caps")).fill("many")
     report.get_by_role("button").click()
     expect(page.locator(".problem")).to_contain_text("caps is 'many', which is not")
+
+
+def test_a_report_is_made_again_with_other_parameters_and_opened(watched: Watched):
+    page = watched.open("/demo/reports")
+    report = page.locator("#report-small")
+    expect(report).to_contain_text("not made yet")
+    report.get_by_text("Parameters").click()
+    expect(report.locator("form")).to_contain_text("of the draw")
+    report.get_by_label(re.compile("^seed")).fill("7")
+    report.get_by_label(re.compile("^many")).select_option("true")
+    report.get_by_role("button", name="Make it").click()
+    expect(report.get_by_role("progressbar")).to_be_visible()
+    # It says so by itself when it is done, with what was made of it.
+    expect(report).to_contain_text("Made, 3 of 3 cells have run.", timeout=60_000)
+    expect(report).to_contain_text("with seed = 7, many = true")
+    report.get_by_text("Files").click()
+    with page.expect_download() as download:
+        report.get_by_role("link", name="index.html").click()
+    assert download.value.suggested_filename == "small.html"
+    report.get_by_role("link", name="Open it").click()
+    expect(page.locator("body")).to_contain_text("seed 7 many True")
+    page.get_by_role("link", name="All reports").click()
+    expect(page.get_by_role("link", name="A small one")).to_be_visible()

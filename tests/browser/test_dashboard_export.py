@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from serving import DESK, Watched, overflow
+from serving import AXE, DESK, PHONE, Watched, overflow, serious
 
 from depthkit.corpus import Corpus
 from depthkit.dashboard.export import export
@@ -41,6 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def watched(browser: Browser, site: Path) -> Iterator[Watched]:
     page = browser.new_page(viewport=DESK)
+    page.add_init_script(AXE)
     watched = Watched(page, site.as_uri())
     yield watched
     page.close()
@@ -51,7 +52,7 @@ def watched(browser: Browser, site: Path) -> Iterator[Watched]:
 def test_it_opens_from_disk_and_leads_from_plots_to_a_terminal(watched: Watched):
     page = watched.open("/index.html")
     page.locator("#plot-plane canvas").first.wait_for()
-    expect(page.locator("#chosen")).to_have_text("1 tasks")
+    expect(page.locator("#chosen")).to_have_text("1 task")
     expect(page.locator("#claims .score")).to_contain_text("settings agree")
     page.locator("#chosen-tasks a.row").click()
     expect(page.locator("h1")).to_have_text(TASK)
@@ -62,6 +63,19 @@ def test_it_opens_from_disk_and_leads_from_plots_to_a_terminal(watched: Watched)
     page.wait_for_function("async () => (await depthkitPlayer.getCurrentTime()) > 0.5")
     page.keyboard.press("j")
     assert overflow(page) <= 0
+
+
+def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(watched: Watched, site: Path):
+    """In one theme: styles are those of the pages that a server gives."""
+    watched.page.emulate_media(color_scheme="dark")
+    one = [next((site / "demo").glob(f"{page}-*.html")).name for page in ("task", "run")]
+    for name in ("overview.html", "runs.html", *one):
+        page = watched.open(f"/demo/{name}")
+        expect(page.locator("h1")).to_be_visible()
+        assert serious(page) == [], name
+        page.set_viewport_size(PHONE)
+        assert overflow(page) <= 0, name
+        page.set_viewport_size(DESK)
 
 
 def test_a_list_is_sieved_in_the_page(watched: Watched):

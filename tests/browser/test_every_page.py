@@ -79,6 +79,13 @@ def test_axe_finds_nothing_serious_and_the_page_fits_a_phone(watched: Watched, p
     assert page.evaluate(OUTSIDE) == []
 
 
+def test_axe_finds_nothing_serious_in_the_panel_application(watched: Watched):
+    page = watched.open("/panel")
+    page.locator(".bk-Figure canvas").first.wait_for()
+    page.get_by_text("tasks chosen").wait_for()
+    assert serious(page) == []
+
+
 OUTSIDE = """() => Array.from(document.querySelectorAll("main *")).filter((element) => {
   if (element.getBoundingClientRect().right <= innerWidth + 1) return false;
   for (let box = element.parentElement; box; box = box.parentElement) {

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from corpora import seven_sets
 from playwright.sync_api import Browser, Page
+from serving import AXE, serious
 
 from depthkit.artifacts import depth_work_figure, page
 from depthkit.corpus import Corpus
@@ -108,6 +110,17 @@ def test_the_index_leads_to_report_figures_and_tables(watched: Watched, build: P
     page.locator("h1", has_text="Audit of data sets").wait_for()
     page.get_by_role("link", name="All reports").click()
     page.locator("h1", has_text="Reports").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, build: Path, theme: Literal["light", "dark"]):
+    opened = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=theme)
+    opened.add_init_script(AXE)
+    for path in ("index.html", "audit/index.html"):
+        opened.goto((build / path).as_uri())
+        opened.locator("h1").wait_for()
+        assert serious(opened) == [], path
+    opened.close()
 
 
 def test_pointing_at_a_mark_names_its_task_as_text(browser: Browser, tmp_path: Path):

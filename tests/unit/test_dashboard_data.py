@@ -15,6 +15,7 @@ from depthkit.dashboard.compare import align, contest, difference
 from depthkit.dashboard.labels import Labels, Target
 from depthkit.dashboard.ladder import ladder
 from depthkit.dashboard.listing import RUNS, TASKS, View
+from depthkit.dashboard.marked import labels_used
 from depthkit.dashboard.playback import playback
 from depthkit.dashboard.search import run_ids, search_course, search_runs
 from depthkit.dashboard.source import Snapshot, Source
@@ -139,12 +140,19 @@ def test_labels_filter_runs_and_their_tasks_and_can_be_taken_back(tmp_path: Path
     labels.add(of_run, "label", "odd <b>")
     labels.add(of_run, "note", "look\nhere")
     found = source.load()
-    assert listing.labels_used(found) == [("odd <b>", 2)]
+    assert labels_used(found) == [("odd <b>", 2)]
     rows = listing.page(found, view(label="odd <b>", size="200")).rows
     assert {row["task"] for row in rows if row["run_id"] != "r1-0"} == {"task-0"}
     assert any(row["run_id"] == "r1-0" for row in rows)
+    assert [row["run_id"] for row in listing.page(found, view(note="*")).rows] == ["r1-0"]
+    assert listing.page(found, view(note="LOOK")).matched == 1
+    assert listing.page(found, view(note="look")).view.query() == "note=look"
+    assert not listing.page(found, view(note="elsewhere")).matched
+    assert not listing.page(found, view(note="look", of_dataset="A", of_task="task-0")).matched
+    tasks = listing.page(found, view(TASKS, note="*", label="odd <b>")).rows
+    assert [row["task"] for row in tasks] == ["task-1"]
     labels.remove(of_run, "label", "odd <b>")
-    assert listing.labels_used(source.load()) == [("odd <b>", 1)]
+    assert labels_used(source.load()) == [("odd <b>", 1)]
 
 
 def test_a_label_that_says_nothing_or_too_much_is_refused(tmp_path: Path):

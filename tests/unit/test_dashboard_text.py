@@ -20,6 +20,13 @@ def test_markup_is_shown_and_not_run():
     assert "<img" not in text.terminal("\x1b[31m<img src=x onerror=alert(1)>\x1b[0m")
 
 
+def test_one_line_may_stand_in_an_attribute_and_a_value_comes_back_as_it_was():
+    odd = "a\r\n\x1b[1m\u202e\"<'&\tb"
+    assert text.plain(odd) == "a\u240d\u240a\u241b[1m\u2039202E\u203a&quot;&lt;&#x27;&amp; b"
+    assert unescape(text.exact(odd)) == odd
+    assert "\n" not in text.exact(odd)
+
+
 def test_colours_become_classes():
     assert text.terminal("a\x1b[1;31mred\x1b[0mb") == 'a<span class="t-bold t-f1">red</span>b'
     assert text.terminal("\x1b[38;5;208mx") == '<span class="t-f208">x</span>'

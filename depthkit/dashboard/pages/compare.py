@@ -10,7 +10,9 @@ from depthkit.dashboard import html
 from depthkit.dashboard.compare import Pair, align, contest, difference, typed
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
-from depthkit.dashboard.text import block, plain, terminal, without_blank_end
+from depthkit.dashboard.marked import Marked
+from depthkit.dashboard.pages.marks import mark_fields
+from depthkit.dashboard.text import block, exact, plain, terminal, without_blank_end
 from depthkit.dashboard.turns import ShownTurn, course
 
 _MOST = 500
@@ -22,7 +24,7 @@ def compare_page(context: Context, query: Query) -> str:
     given = {key: (query.get(key) or [""])[0] for key in ("a", "b", "x", "y", "dataset", "cap")}
     if given["a"]:
         return _runs(context, given["a"], given["b"])
-    return _models(context, given)
+    return _models(context, given, Marked.parse(query))
 
 
 # --- two runs ---
@@ -40,13 +42,13 @@ def _runs(context: Context, a: str, b: str) -> str:
     )
     other = next((row for row in others if row["run_id"] == b), None)
     options = "".join(
-        f'<option value="{plain(row["run_id"])}"{" selected" if row is other else ""}>'
+        f'<option value="{exact(row["run_id"])}"{" selected" if row is other else ""}>'
         f"{plain(_name(row))}: {plain(row['ending'])}</option>"
         for row in others
     )
     form = (
         f'<form class="search wide" action="{context.page("compare")}">'
-        f'<input type="hidden" name="a" value="{plain(a)}"><label>{plain(_name(run))} with '
+        f'<input type="hidden" name="a" value="{exact(a)}"><label>{plain(_name(run))} with '
         f'<select name="b" required><option value="">another run of this task</option>{options}'
         "</select></label><button>Compare</button></form>"
     )
@@ -139,7 +141,7 @@ def _side(context: Context, run_id: str, turn: ShownTurn, keys: str) -> str:
 # --- two models ---
 
 
-def _models(context: Context, given: dict[str, str]) -> str:
+def _models(context: Context, given: dict[str, str], marked: Marked) -> str:
     snapshot = context.snapshot
     models = [*snapshot.model_set, *in_order(set(snapshot.models) - set(snapshot.model_set))]
     models = [model for model in models if model in snapshot.models]
@@ -151,7 +153,7 @@ def _models(context: Context, given: dict[str, str]) -> str:
 
     def select(key: str, title: str, values: list[tuple[str, str]], chosen: str) -> str:
         options = "".join(
-            f'<option value="{plain(value)}"{" selected" if value == chosen else ""}>'
+            f'<option value="{exact(value)}"{" selected" if value == chosen else ""}>'
             f"{plain(text)}</option>"
             for value, text in values
         )
@@ -168,17 +170,17 @@ def _models(context: Context, given: dict[str, str]) -> str:
             [("", "all data sets"), *((d, d) for d in snapshot.datasets)],
             given["dataset"],
         )
-        + "<button>Compare</button></form>"
+        + f"{mark_fields(context, marked)}<button>Compare</button></form>"
     )
     body = f"<h1>Two models</h1>{form}"
     if len(models) < 2:
         body += '<p class="empty">This corpus has runs of fewer than two models.</p>'
         return html.document(context, "compare", "Compare", body)
-    found = contest(snapshot, x, y, cap=cap, dataset=given["dataset"])
+    found = contest(snapshot, x, y, cap=cap, dataset=given["dataset"], marked=marked)
     if not found.outcomes:
         body += (
-            '<p class="empty">Both models have results on no task under this cap; choose another '
-            "cap.</p>"
+            '<p class="empty">Both models have results on no such task under this cap; choose '
+            "another cap, or more tasks.</p>"
         )
         return html.document(context, "compare", "Compare", body)
     left, right = plain(model_label(x)), plain(model_label(y))

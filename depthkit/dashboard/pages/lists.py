@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from depthkit.dashboard import html, listing
 from depthkit.dashboard.following import measuring_now
 from depthkit.dashboard.html import Context
+from depthkit.dashboard.labels import Target
 from depthkit.dashboard.listing import RUNS, TASKS, UNKNOWN, Listing, Query, View
+from depthkit.dashboard.marked import Marks, marks_by_target
+from depthkit.dashboard.pages.marks import chips, mark_filters
 from depthkit.dashboard.source import ENDINGS
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 
 _FACETS = {
     "tasks": ("dataset", "outcome", "state", "group", "category", "rating", "provenance"),
@@ -35,7 +38,6 @@ def list_page(context: Context, page: str, query: Query) -> str:
     title = page.capitalize()
     live = page == "runs" and bool(query.get("live"))
     counts = listing.facets(context.snapshot, view, _FACETS[page])
-    labels = listing.labels_used(context.snapshot)
     ends = ending_bar(counts["ending"]) if page == "runs" else ""
     if context.site.static:
         body = (
@@ -45,7 +47,7 @@ def list_page(context: Context, page: str, query: Query) -> str:
             f"{_table(context, page, found)}{html.pager(context, page, view, found.pages)}"
         )
         return html.document(context, page, title, body)
-    filters = _filters(context, page, view, counts, labels, live)
+    filters = _filters(context, page, view, counts, live)
     if live:
         ends = f"{measuring_now(context)}{ends}"
     body = (
@@ -118,8 +120,13 @@ def _chosen(context: Context, page: str, view: View) -> str:
         text = f"{name} {'' if low is None else f'{low:g}'}…{'' if high is None else f'{high:g}'}"
         ranges = {k: v for k, v in view.ranges.items() if k != key}
         parts.append((text, view.query(ranges=ranges, page=1)))
-    if view.label:
-        parts.append((f"label {view.label}", view.query(label="", page=1)))
+    marked = view.marked
+    if marked.label:
+        left = replace(marked, label="")
+        parts.append((f"label {marked.label}", view.query(marked=left, page=1)))
+    if marked.note:
+        left = replace(marked, note="")
+        parts.append((marked.note_text, view.query(marked=left, page=1)))
     if view.task:
         parts.append((f"task {view.task[1]}", view.query(task=None, page=1)))
     if not parts:
@@ -146,7 +153,6 @@ def _filters(
     page: str,
     view: View,
     counts: dict[str, list[tuple[str, int]]],
-    labels: list[tuple[str, int]],
     live: bool,
 ) -> str:
     hidden = _hidden(view, live)
@@ -154,8 +160,8 @@ def _filters(
     parts = [
         f'<form class="search" action="{context.page(page)}" role="search">'
         f'<label for="q">Search</label><input id="q" type="search" name="q" '
-        f'value="{plain(view.q)}" placeholder="{what}" autocomplete="off">'
-        f"{_without(hidden, 'q')}<button>Search</button></form>"
+        f'value="{exact(view.q)}" placeholder="{what}" autocomplete="off">'
+        f"{html.hidden(hidden, 'q')}<button>Search</button></form>"
     ]
     for key in _FACETS[page]:
         values = [pair for pair in counts[key] if pair[0] != UNKNOWN or key in view.choices]
@@ -163,18 +169,11 @@ def _filters(
         if len(values) < 2 and not chosen:
             continue
         parts.append(_facet(context, page, view, key, values, chosen))
-    if labels:
-        links = "".join(
-            f'<li><a href="{context.page(page, view.query(label=name, page=1))}"'
-            f'{_pressed(name == view.label)}><span class="label">{plain(name)}</span> '
-            f"<small>{n:,}</small></a></li>"
-            for name, n in labels
-        )
-        parts.append(f"<details open><summary>Label</summary><ul>{links}</ul></details>")
+    parts.append(mark_filters(context, page, view, hidden))
     fields = "".join(_range(view, key) for key in _RANGES[page])
     parts.append(
         f'<form class="ranges" action="{context.page(page)}">{fields}'
-        f"{_without(hidden, *(f'{k}_{e}' for k in _RANGES[page] for e in ('min', 'max')))}"
+        f"{html.hidden(hidden, *(f'{k}_{e}' for k in _RANGES[page] for e in ('min', 'max')))}"
         "<button>Apply</button></form>"
     )
     parts.append(_columns(context, page, view, hidden))
@@ -202,9 +201,8 @@ def _facet(
         elif key == "ending":
             text = html.ending(value)
         href = context.page(page, view.toggled(key, value))
-        return (
-            f'<li><a href="{href}"{_pressed(value in chosen)}>{text} <small>{n:,}</small></a></li>'
-        )
+        mark = html.pressed(value in chosen)
+        return f'<li><a href="{href}"{mark}>{text} <small>{n:,}</small></a></li>'
 
     first = [pair for n, pair in enumerate(values) if n < _SHOWN_CHOICES or pair[0] in chosen]
     rest = [pair for pair in values if pair not in first]
@@ -248,25 +246,13 @@ def _columns(context: Context, page: str, view: View, hidden: list[tuple[str, st
     return (
         f'<details><summary>Columns</summary><form class="columns" action="{context.page(page)}">'
         f'{boxes}<label>Rows a page <select name="size">{sizes}</select></label>'
-        f"{_without(hidden, 'columns', 'size')}<button>Apply</button></form></details>"
+        f"{html.hidden(hidden, 'columns', 'size')}<button>Apply</button></form></details>"
     )
 
 
 def _hidden(view: View, live: bool) -> list[tuple[str, str]]:
     pairs = [pair for pair in view.pairs() if pair[0] != "page"]
     return [*pairs, ("live", "1")] if live else pairs
-
-
-def _without(pairs: list[tuple[str, str]], *names: str) -> str:
-    return "".join(
-        f'<input type="hidden" name="{plain(name)}" value="{plain(value)}">'
-        for name, value in pairs
-        if name not in names
-    )
-
-
-def _pressed(holds: bool) -> str:
-    return ' aria-current="true"' if holds else ""
 
 
 def _table(context: Context, page: str, found: listing.Page) -> str:
@@ -289,12 +275,16 @@ def _table(context: Context, page: str, found: listing.Page) -> str:
         heads.append(
             f'<a href="{context.page(page, query)}"{about}>{plain(column.title)}{mark}</a>'
         )
-    rows = [_row(context, page, view, row) for row in found.rows]
+    marks = marks_by_target(context.snapshot)
+    rows = [_row(context, page, view, row, marks) for row in found.rows]
     label = f"{page.capitalize()}, {found.first:,} to {found.first + len(rows) - 1:,}"
     return html.table(heads, rows, numeric=numeric, label=label)
 
 
-def _row(context: Context, page: str, view: View, row: dict[str, Any]) -> list[str]:
+def _row(
+    context: Context, page: str, view: View, row: dict[str, Any], marks: Mapping[Target, Marks]
+) -> list[str]:
+    own = marks.get(Target(row["dataset"], row["task_id"], row.get("run_id")), Marks())
     if page == "runs":
         href = context.run(row["run_id"])
         about = f' title="{plain(row["run_id"])}"'
@@ -306,7 +296,9 @@ def _row(context: Context, page: str, view: View, row: dict[str, Any]) -> list[s
         if column.key == "ending" and row.get("suspect"):
             value += ' <span class="flag">suspect</span>'
         # The first cell, whichever it is, leads on.
-        cells.append(f'<a class="row" href="{href}"{about}>{value}</a>' if number == 0 else value)
+        if number == 0:
+            value = f'<a class="row" href="{href}"{about}>{value}</a>{chips(context, page, own)}'
+        cells.append(value)
     return cells
 
 

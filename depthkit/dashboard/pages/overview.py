@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections import Counter
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
-from depthkit.dashboard.source import depth_text
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.marked import Marked
+from depthkit.dashboard.pages.marks import mark_fields
+from depthkit.dashboard.source import depth_text, is_large
+from depthkit.dashboard.text import exact, plain
 from depthkit.errors import DepthkitError
+
+if TYPE_CHECKING:
+    from depthkit.artifacts.claims import Claims
 
 _COLOURS = {"dataset": "data set", "outcome": "verdict", "rate": "pass rate"}
 
 
 def overview_page(context: Context, query: Query) -> str:
-    """The overview; ``D``, ``N`` and ``W`` with ``_min`` and ``_max`` are the brush."""
+    """The overview; ``D``, ``N`` and ``W`` with ``_min`` and ``_max`` are the brush.
+
+    ``label`` and ``note`` choose tasks like a brush.
+    """
     snapshot = context.snapshot
     tasks = snapshot.value("SELECT count(*) FROM tasks")
     scripts: tuple[str, ...] = ()
@@ -31,9 +42,12 @@ def overview_page(context: Context, query: Query) -> str:
         scripts = ("bokeh.min.js", "overview.js")
         data = (context.data("plots.json"),) if static else ()
         later = (
-            f'<p class="hint" data-claims="{context.data("claims")}">'
-            "Comparing this corpus with the numbers that the papers print …</p>"
+            "Comparing this corpus with the numbers that the papers print …"
+            if not is_large(context.source.path)
+            else '<button type="button">Compare with what the papers print</button> Takes a minute '
+            "or more with so many runs."
         )
+        later = f'<p class="hint" data-claims="{context.data("claims")}">{later}</p>'
         body = (
             f"<h1>{plain(context.source.name)}</h1>{_datasets(context)}"
             f"{_plots(context, query)}"
@@ -102,7 +116,7 @@ def _plots(context: Context, query: Query) -> str:
         value = (query.get(f"{key}_{end}") or [""])[0][:12]
         word = "from" if end == "min" else "to"
         return (
-            f'<input name="{key}_{end}" value="{plain(value)}" inputmode="decimal" size="5" '
+            f'<input name="{key}_{end}" value="{exact(value)}" inputmode="decimal" size="5" '
             f'aria-label="{key} {word}" placeholder="{word}">'
         )
 
@@ -121,6 +135,7 @@ def _plots(context: Context, query: Query) -> str:
         '<h2>Depth and work <small id="chosen" role="status"></small></h2>'
         f'<form class="brush" id="brush" action="{context.page("overview")}">'
         f'<label>Colour by <select name="colour">{options}</select></label>{ranges}'
+        f"{mark_fields(context, Marked.parse(query))}"
         '<button>Apply</button><button type="reset" class="quiet">Clear</button>'
         f'<a class="tool" id="open-tasks" href="{context.page("tasks")}">open in Tasks</a></form>'
         f'<div class="plots" id="plots" data-source="{source}">'
@@ -136,25 +151,54 @@ def _plots(context: Context, query: Query) -> str:
     )
 
 
-_CLAIMS: dict[str, tuple[str, Any]] = {}
-_CLAIMS_LOCK = threading.Lock()
-
-
 def claims_part(context: Context) -> str:
     """How many published numbers this corpus gives, and those it does not; worked out once."""
     from depthkit.artifacts.claims import claims
 
-    digest = context.snapshot.digest.split(":")[0]
+    corpus, digest = context.source.corpus, context.snapshot.digest.split(":")[0]
+    assert corpus is not None
     with _CLAIMS_LOCK:
         kept = _CLAIMS.get(context.key)
         if kept is None or kept[0] != digest:
             try:
-                assert context.source.corpus is not None
-                kept = (digest, claims(context.source.corpus))
+                part = (
+                    _in_a_process(corpus.path)
+                    if is_large(corpus.path)
+                    else claims_html(claims(corpus))
+                )
             except DepthkitError as error:
                 return html.problems([str(error)])
-            _CLAIMS[context.key] = kept
-    found = kept[1]
+            _CLAIMS[context.key] = kept = (digest, part)
+    return kept[1]
+
+
+_CLAIMS: dict[str, tuple[str, str]] = {}
+_CLAIMS_LOCK = threading.Lock()
+
+_COMPARE = """
+import sys
+from depthkit.artifacts.claims import claims
+from depthkit.dashboard.pages.overview import claims_html
+sys.stdout.buffer.write(claims_html(claims(sys.argv[1])).encode("utf-8", "replace"))
+"""
+
+
+def _in_a_process(corpus: Path) -> str:
+    """Pages stay quick meanwhile, and the memory is free again afterwards.
+
+    Raises:
+        DepthkitError: It failed.
+    """
+    command = [sys.executable, "-c", _COMPARE, str(corpus.absolute())]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise DepthkitError(f"The comparison could not be made: {' '.join(said)}")
+    return done.stdout.decode()
+
+
+def claims_html(found: Claims) -> str:
+    """The comparison: its score, a bar for each section, and what differs."""
     counted = [result for result in found.results if result.counted]
     totals = Counter(result.claim.section.split(",")[0] for result in counted)
     agree = Counter(r.claim.section.split(",")[0] for r in counted if r.agrees)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from depthkit.dashboard import html
-from depthkit.dashboard.building import BuiltReport, Job, built_reports
+from depthkit.dashboard.building import BuiltReport, Job, Parameter, built_reports
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
-from depthkit.dashboard.text import block, plain
+from depthkit.dashboard.text import block, exact, plain
 from depthkit.errors import DepthkitError
 
 _HIDDEN = (".json",)
@@ -35,22 +35,21 @@ def _report(context: Context, report: BuiltReport, job: Job | None) -> str:
     if report.made:
         title = f'<a class="row" href="{built}index.html">{title}</a>'
     state = f"made {report.made}" if report.made else "not made yet"
+    if report.with_:
+        state += " with " + ", ".join(f"{name} = {text}" for name, text in report.with_.items())
     wanted = {each.name: each.text for each in report.parameters}
     about = [f"<small>{plain(report.notebook)} · {plain(state)}</small>"]
     files = " ".join(
-        f'<a href="{built}{plain(name)}" download>{plain(name)}</a>'
+        f'<a href="{built}{plain(name)}" download="{plain(_saved_as(report, name))}">'
+        f"{plain(name)}</a>"
         for name in report.files
-        if not name.endswith(_HIDDEN) and name != "index.html"
+        if not name.endswith(_HIDDEN)
     )
-    fields = "".join(
-        f"<label>{plain(each.name)} <small>{plain(each.annotation)}</small>"
-        f'<input name="p_{plain(each.name)}" value="{plain(each.text)}"></label>'
-        for each in report.parameters
-    )
+    fields = "".join(map(_field, report.parameters))
     busy = job is not None and job.status is None
     form = (
         f'<form method="post" action="{context.data("report")}">'
-        f'<input type="hidden" name="name" value="{plain(report.name)}">{fields}'
+        f'<input type="hidden" name="name" value="{exact(report.name)}">{fields}'
         f"<button{' disabled' if busy else ''}>Make it{' again' if report.made else ''}</button>"
         "</form>"
     )
@@ -63,7 +62,7 @@ def _report(context: Context, report: BuiltReport, job: Job | None) -> str:
             f"<pre class=term>{block(report.failure)}</pre></details>"
         )
     if job is not None and job.name == report.name:
-        parts.append(_progress(context, job))
+        parts.append(_progress(context, job, f"{built}index.html"))
     if files:
         parts.append(f"<details><summary>Files</summary><p class=built>{files}</p></details>")
     opened = "" if wanted else " hidden"
@@ -71,12 +70,37 @@ def _report(context: Context, report: BuiltReport, job: Job | None) -> str:
     return f'<section class="report" id="report-{plain(report.name)}">{"".join(parts)}</section>'
 
 
-def _progress(context: Context, job: Job) -> str:
+def _saved_as(report: BuiltReport, name: str) -> str:
+    return f"{report.name}.html" if name == "index.html" else name
+
+
+def _field(parameter: Parameter) -> str:
+    """A field for a parameter, of the kind that its type asks for."""
+    name, text = plain(parameter.name), plain(parameter.text)
+    if parameter.annotation == "bool":
+        options = "".join(
+            f"<option{' selected' if value == parameter.text else ''}>{value}</option>"
+            for value in ("true", "false")
+        )
+        field = f'<select name="p_{name}">{options}</select>'
+    else:
+        number = ' inputmode="decimal"' if parameter.annotation in ("int", "float") else ""
+        field = f'<input name="p_{name}" value="{text}"{number}>'
+    about = f"<small>{plain(parameter.about)}</small>" if parameter.about else ""
+    return f"<label>{name} <small>{plain(parameter.annotation)}</small>{field}{about}</label>"
+
+
+def _progress(context: Context, job: Job, built: str) -> str:
     said = block("\n".join(job.lines))
     if job.status is None:
+        done = f' value="{job.cells[0]}" max="{job.cells[1]}"' if job.cells else ""
         return (
             f'<div class="progress" data-progress="{context.data("job")}" role="status">'
-            f"<progress>working</progress> being made …<pre class=term>{said}</pre></div>"
+            f'<progress aria-label="Cells that have run"{done}></progress> being made …'
+            f"<pre class=term>{said}</pre></div>"
         )
-    word = "Made." if job.status == 0 else "It could not be made:"
+    word = "It could not be made:"
+    if job.status == 0:
+        cells = f", {job.cells[0]} of {job.cells[1]} cells have run" if job.cells else ""
+        word = f'Made{cells}. <a href="{built}">Open it</a>'
     return f'<div class="progress" role="status">{word}<pre class=term>{said}</pre></div>'

@@ -15,7 +15,7 @@ from depthkit.dashboard.pages.files import file_list, verifier
 from depthkit.dashboard.pages.marks import marks
 from depthkit.dashboard.pages.turnlist import turn_items
 from depthkit.dashboard.search import MOST_NEEDLE, Place, search_course
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 from depthkit.dashboard.trial import Trial
 from depthkit.dashboard.turns import Course, course
 
@@ -140,8 +140,8 @@ def _bar(
         if context.site.static
         else (
             f'<form class="search inline" action="{context.page("run")}" role="search">'
-            f'<input type="hidden" name="id" value="{plain(run["run_id"])}">'
-            f'<input id="q" type="search" name="q" value="{plain(needle)}" '
+            f'<input type="hidden" name="id" value="{exact(run["run_id"])}">'
+            f'<input id="q" type="search" name="q" value="{exact(needle)}" '
             'aria-label="Search in this run" placeholder="search in this run">'
             f"<button>Search</button></form>{found_text}"
         )

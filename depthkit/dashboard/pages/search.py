@@ -8,8 +8,9 @@ from depthkit.artifacts.model_styles import label as model_label
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import RUNS, Query, View
+from depthkit.dashboard.pages.marks import mark_fields
 from depthkit.dashboard.search import MOST_NEEDLE, Hit, run_ids, search_runs
-from depthkit.dashboard.text import plain
+from depthkit.dashboard.text import exact, plain
 
 _PLACES = 5
 
@@ -31,8 +32,8 @@ def search_page(context: Context, query: Query) -> str:
         if found.without_files:
             looked += f"; {found.without_files:,} of them have no trajectory here"
         body += (
-            f'<p class="found" role="status"><b>{matches:,}</b> matches in {len(found.hits):,} '
-            f"runs. {looked}.</p>"
+            f'<p class="found" role="status"><b>{matches:,}</b> match{"" if matches == 1 else "es"} '
+            f"in {len(found.hits):,} run{'' if len(found.hits) == 1 else 's'}. {looked}.</p>"
         )
         body += html.problems(found.problems, "remark")
         body += f'<ol class="hits">{"".join(_hit(context, hit, needle) for hit in found.hits)}</ol>'
@@ -54,15 +55,15 @@ def search_page(context: Context, query: Query) -> str:
 
 def _form(context: Context, view: View, needle: str) -> str:
     hidden = "".join(
-        f'<input type="hidden" name="{plain(name)}" value="{plain(value)}">'
+        f'<input type="hidden" name="{plain(name)}" value="{exact(value)}">'
         for name, value in view.pairs()
-        if name not in ("page", "size", "sort", "columns", "dataset", "model", "ending")
+        if name not in ("page", "size", "sort", "columns", "dataset", "model", "label", "note")
     )
 
     def select(key: str, title: str, values: tuple[str, ...]) -> str:
         chosen = view.choices.get(key, ())
         options = "".join(
-            f'<option value="{plain(value)}"{" selected" if value in chosen else ""}>'
+            f'<option value="{exact(value)}"{" selected" if value in chosen else ""}>'
             f"{plain(model_label(value) if key == 'model' else value)}</option>"
             for value in values
         )
@@ -73,12 +74,12 @@ def _form(context: Context, view: View, needle: str) -> str:
 
     return (
         f'<form class="search wide" action="{context.page("search")}" role="search">'
-        f'<input id="q" type="search" name="find" value="{plain(needle)}" required '
+        f'<input id="q" type="search" name="find" value="{exact(needle)}" required '
         f'maxlength="{MOST_NEEDLE}" aria-label="Find in all trajectories" '
         'placeholder="text in any trajectory" autofocus>'
         f"{select('dataset', 'data set', context.snapshot.datasets)}"
         f"{select('model', 'model', context.snapshot.models)}"
-        f"{hidden}<button>Search</button></form>"
+        f"{mark_fields(context, view.marked)}{hidden}<button>Search</button></form>"
     )
 
 

@@ -17,6 +17,12 @@ from depthkit.dashboard.source import ENDINGS, depth_text
 from depthkit.dashboard.text import block, plain
 
 
+_HINT = (
+    '<p class="hint">Its directory is not known here; <code>depthkit dashboard --tasks DIR</code> '
+    "shows the solution and the checks too.</p>"
+)
+
+
 def task_page(context: Context, query: Query) -> str:
     """The page of the task that ``dataset`` and ``task`` name."""
     dataset = (query.get("dataset") or [""])[0]
@@ -179,8 +185,9 @@ def _work(task: dict[str, Any]) -> str | None:
 
 def _linked(context: Context, task: dict[str, Any], name: str, value: Any) -> str:
     text = plain(value)
-    if name == "Derived from" and context.snapshot.task(task["dataset"], str(value)):
-        return f'<a href="{context.task(task["dataset"], str(value))}">{text}</a>'
+    dataset = task["parent_dataset"] or task["dataset"]
+    if name == "Derived from" and context.snapshot.task(dataset, str(value)):
+        return f'<a href="{context.task(dataset, str(value))}">{text}</a>'
     return text
 
 
@@ -188,12 +195,9 @@ def _directory(context: Context, task: dict[str, Any]) -> str:
     found = taskdir.find(context.source, task["dataset"], task["task_id"])
     if found is None:
         told = taskdir.told(context.source, context.snapshot, task["dataset"], task["task_id"])
-        hint = (
-            '<p class="hint">Its directory is not known here; <code>depthkit dashboard --tasks '
-            "DIR</code> shows the solution and the checks too.</p>"
-        )
+        hint = "" if context.site.static else _HINT
         if told is None:
-            return f"<h2>Instruction</h2>{hint}"
+            return f"<h2>Instruction</h2>{hint}" if hint else ""
         run_id, text = told
         href = context.run(run_id)
         return (

@@ -138,13 +138,19 @@
       try {
         const job = await (await fetch(progress.dataset.progress)).json();
         progress.querySelector("pre").textContent = job.lines.join("\n");
+        if (job.cells) [progress.firstChild.value, progress.firstChild.max] = job.cells;
         if (job.status !== null) { clearInterval(again); location.reload(); }
       } catch { /* As above. */ }
     }, 700);
   }
 
-  // Parts that take the server a while.
+  // Parts that take the server a while; very long ones only when asked for.
   document.querySelectorAll("[data-claims]").forEach(async (place) => {
+    const ask = place.querySelector("button");
+    if (ask) {
+      await new Promise((done) => ask.addEventListener("click", done, { once: true }));
+      place.textContent = "Comparing …";
+    }
     try {
       const answer = await fetch(place.dataset.claims);
       const part = new DOMParser().parseFromString(await answer.text(), "text/html");

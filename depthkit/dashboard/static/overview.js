@@ -1,5 +1,6 @@
-// The overview: one brush over plane and histograms. It is kept in the address, filters the table
-// below and colours what is chosen; everything happens here, on the tasks that came with the plots.
+// The overview: one brush over plane and histograms, and labels and notes that narrow it. It is kept
+// in the address, filters the table below and colours what is chosen; everything happens here, on
+// the tasks that came with the plots.
 "use strict";
 (() => {
   const box = document.getElementById("plots");
@@ -39,7 +40,6 @@
       models[`bars-${key}`].on_event?.("selectiongeometry", (event) => brushed(key, event));
     }
     models.plane.on_event?.("selectiongeometry", (event) => brushed("plane", event));
-    plots.source.selected.properties.indices.change.connect(() => tapped());
     document.getElementById("left-out").append(
       data.left_out ? ` ${data.left_out.toLocaleString("en")} tasks have no W or no D yet and no mark.` : "");
     colour();
@@ -55,11 +55,24 @@
   const ranges = () => Object.fromEntries(
     keys.map((key) => [key, [bound(`${key}_min`), bound(`${key}_max`)]]));
 
-  let setting = false;
+  // Labels and notes; a form has fields for them only where the corpus has some.
+  const names = ["label", "note"];
+  const asked = (name) => form.elements[name]?.value.trim() ?? "";
+  function marked() {
+    const [label, note] = [asked("label"), asked("note").toLowerCase()];
+    if (!label && !note) return null;
+    return (i) => {
+      const { labels, notes } = plots.data.marks[i] ?? { labels: [], notes: [] };
+      return (!label || labels.includes(label)) &&
+        (!note || (note === "*" ? notes.length > 0 : notes.some((text) => text.includes(note))));
+    };
+  }
+
   function brushed(where, event) {
-    if (event.final === false || setting) return;
+    if (event.final === false) return;
     const geometry = event.geometry;
-    if (!geometry || geometry.type !== "rect") return;
+    if (geometry?.type === "point") { clicked(); return; }
+    if (geometry?.type !== "rect") return;
     const put = (key, low, high) => {
       form.elements[`${key}_min`].value = low ?? "";
       form.elements[`${key}_max`].value = high ?? "";
@@ -79,16 +92,19 @@
     apply(true);
   }
 
-  function tapped() {
-    if (setting) return;
-    const chosen = plots.source.selected.indices;
-    if (chosen.length === 1) location.href = plots.source.data.href[chosen[0]];
+  // A click opens a mark; a drag around a single one chooses it.
+  function clicked() {
+    const { inspected, selected, data } = plots.source;
+    const under = inspected.indices.length ? inspected.indices : selected.indices;
+    if (under.length) location.href = data.href[under[0]];
+    else apply(false);
   }
 
   function mask() {
     const wanted = ranges();
     const columns = Object.fromEntries(keys.map((key) => [key, column(key)]));
-    const any = keys.some((key) => wanted[key].some((end) => end !== null));
+    const has = marked();
+    const any = has !== null || keys.some((key) => wanted[key].some((end) => end !== null));
     const chosen = [];
     for (let i = 0; i < columns.W.length; i++) {
       const fits = keys.every((key) => {
@@ -98,7 +114,7 @@
         if (value === null || Number.isNaN(value)) return false;
         return (low === null || value >= low) && (high === null || value <= high);
       });
-      if (fits) chosen.push(i);
+      if (fits && (has === null || has(i))) chosen.push(i);
     }
     return { chosen, any };
   }
@@ -121,23 +137,22 @@
   function apply(remember) {
     if (!plots) return;
     const { chosen, any } = mask();
-    setting = true;
     plots.source.selected.indices = any ? chosen : [];
     for (const key of keys) {
       plots.bins[key].data = { ...plots.bins[key].data, chosen: counts(key, chosen) };
       plots.bins[key].selected.indices = [];
     }
-    setting = false;
     table(chosen);
     const total = column("W").length;
+    const all = `${total.toLocaleString("en")} task${total === 1 ? "" : "s"}`;
     document.getElementById("chosen").textContent = any
-      ? `${chosen.length.toLocaleString("en")} of ${total.toLocaleString("en")} tasks chosen`
-      : `${total.toLocaleString("en")} tasks`;
+      ? `${chosen.length.toLocaleString("en")} of ${all} chosen` : all;
     const query = new URLSearchParams();
     for (const key of keys) for (const end of ["min", "max"]) {
       const value = bound(`${key}_${end}`);
       if (value !== null) query.set(`${key}_${end}`, String(value));
     }
+    for (const name of names) if (asked(name)) query.set(name, asked(name));
     const tasks = document.getElementById("open-tasks");
     if (!window.depthkitPlots) tasks.href = `${tasks.href.split("?")[0]}${query.size ? "?" : ""}${query}`;
     if (form.elements.colour.value !== "dataset") query.set("colour", form.elements.colour.value);
@@ -168,8 +183,8 @@
       cell("", false).append(link);
       cell(data.dataset[i], false);
       cell(data.said[i], true);
-      cell(data.N[i] ?? "–", true);
-      cell(data.W[i], true);
+      cell(data.N[i]?.toLocaleString("en") ?? "–", true);
+      cell(data.W[i].toLocaleString("en"), true);
       cell(data.rate[i] === null || Number.isNaN(data.rate[i]) ? "–" : `${Math.round(100 * data.rate[i])}%`, true);
       return row;
     });
@@ -212,12 +227,15 @@
   form.addEventListener("reset", (event) => {
     event.preventDefault();
     for (const key of keys) for (const end of ["min", "max"]) form.elements[`${key}_${end}`].value = "";
+    for (const name of names) if (form.elements[name]) form.elements[name].value = "";
     apply(true);
   });
   form.elements.colour.addEventListener("change", () => { colour(); apply(true); });
+  form.elements.label?.addEventListener("change", () => apply(true));
   window.addEventListener("popstate", () => {
     const query = new URLSearchParams(location.search);
     for (const key of keys) for (const end of ["min", "max"]) form.elements[`${key}_${end}`].value = query.get(`${key}_${end}`) ?? "";
+    for (const name of names) if (form.elements[name]) form.elements[name].value = query.get(name) ?? "";
     form.elements.colour.value = query.get("colour") ?? "dataset";
     if (plots) { colour(); apply(false); }
   });
