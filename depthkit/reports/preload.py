@@ -17,7 +17,7 @@ for late in (
 ):
     importlib.import_module(late)
 
-# What is imported stays, so no kernel need look for garbage in it, nor get pages of its own for that.
+# What is imported stays: no kernel need look for garbage in it, nor get pages of its own for that.
 gc.collect()
 gc.freeze()
 gc.set_threshold(50_000)
