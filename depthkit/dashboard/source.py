@@ -284,7 +284,7 @@ def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
     _warm(corpus)
     reading = _Reading()
     runs = reading.table(corpus.runs, table_schema(Run))
-    tasks = reading.table(corpus.tasks, table_schema(Task))
+    tasks = reading.table(corpus.tasks, _task_schema())
     estimates = reading.table(lambda: _flat(corpus.estimates()), ESTIMATES)
     if not estimates.num_rows:
         estimates = _without_estimates(tasks)
@@ -337,6 +337,12 @@ _TASK_COLUMNS = (
 )
 
 
+def _task_schema() -> pa.Schema:
+    from depthkit.corpus.columns import table_schema
+
+    return table_schema(Task).append(pa.field("instruction_words", pa.int64()))
+
+
 def _flat(estimates: pd.DataFrame) -> pd.DataFrame:
     """Estimates with ``D_by_model`` as JSON, which the database can hold."""
     return estimates.assign(D_by_model=[json.dumps(each) for each in estimates["D_by_model"]])
@@ -370,10 +376,7 @@ def _nothing(problems: tuple[str, ...]) -> Snapshot:
     tables.execute(_RUNS)
     tables.register(
         "incoming",
-        table_schema(Task)
-        .empty_table()
-        .append_column("instruction_words", pa.array([], pa.int64()))
-        .select(list(_TASK_COLUMNS)),
+        _task_schema().empty_table().select(list(_TASK_COLUMNS)),
     )
     tables.register("estimates", ESTIMATES.empty_table())
     tables.execute(_TASKS)

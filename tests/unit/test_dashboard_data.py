@@ -127,6 +127,15 @@ def test_unknown_values_sort_last_and_can_be_chosen():
     assert {row["rating"] for row in unknown.rows} == {None}
 
 
+def test_tasks_that_cannot_be_read_leave_the_runs(tmp_path: Path):
+    corpus = write_corpus(tmp_path / "c", [Spec("A", 2)])
+    runs = len(corpus.run_ids())
+    (corpus.path / "tasks.jsonl").write_bytes(b"\xff\xfe\x00\n")
+    found = Source(corpus.path).load()
+    assert "tasks.jsonl" in found.problems[0]
+    assert listing.page(found, view()).total == runs
+
+
 # --- labels ---
 
 

@@ -32,8 +32,9 @@ def search_page(context: Context, query: Query) -> str:
         if found.without_files:
             looked += f"; {found.without_files:,} of them have no trajectory here"
         body += (
-            f'<p class="found" role="status"><b>{matches:,}</b> match{"" if matches == 1 else "es"} '
-            f"in {len(found.hits):,} run{'' if len(found.hits) == 1 else 's'}. {looked}.</p>"
+            f'<p class="found" role="status"><b>{matches:,}</b> '
+            f"match{'' if matches == 1 else 'es'} in {len(found.hits):,} "
+            f"run{'' if len(found.hits) == 1 else 's'}. {looked}.</p>"
         )
         body += html.problems(found.problems, "remark")
         body += f'<ol class="hits">{"".join(_hit(context, hit, needle) for hit in found.hits)}</ol>'

@@ -16,7 +16,6 @@ from depthkit.dashboard.pages.solution import code, solution
 from depthkit.dashboard.source import ENDINGS, depth_text
 from depthkit.dashboard.text import block, plain
 
-
 _HINT = (
     '<p class="hint">Its directory is not known here; <code>depthkit dashboard --tasks DIR</code> '
     "shows the solution and the checks too.</p>"
