@@ -21,9 +21,10 @@ setup:  ## install everything into .venv (or the active conda environment); quic
 report: setup  ## run the stale notebooks on the bundled corpora, leave reports/build/index.html (no Docker needed)
 	@$(bin)/depthkit report
 
+# Engines start thousands of short-lived Go programs, which need not look for garbage so often.
 test: setup  ## check style and types, run all tests, those with containers and a browser too
 	@env/browser.sh --install >/dev/null
-	@env/engine.sh run -- env/test.sh $(python)
+	@GOGC=400 env/engine.sh run -- env/test.sh $(python)
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
 	@$(call with_engine,"$$0" -m depthkit.experiments.demo)

@@ -93,7 +93,7 @@ def test_the_list_of_runs_follows_a_ladder_and_its_budget(
         try:
             # The first run waits for its model: nothing is spent, nothing is listed yet.
             expect(block).to_contain_text("$0.00 of $2.00 spent", timeout=120_000)
-            expect(block).to_contain_text("toy__billed__free__1")
+            expect(block).to_contain_text("toy__billed__free__1", timeout=120_000)
             expect(rows).to_have_count(0)
             assert serious(page) == []
             policy.gate.release()
