@@ -244,6 +244,8 @@ class DockerEnvironment(BaseEnvironment):
         exclude: Sequence[str] | None = None,
         protect: Sequence[str] | None = None,
     ) -> None:
+        if "*" in (exclude or ()) and not protect:
+            return
         # Harbor packs the wanted files in the container first; one download is quicker.
         with tempfile.TemporaryDirectory() as name:
             everything, target = Path(name), Path(target_dir)
