@@ -214,7 +214,7 @@ def test_the_programs_of_a_musl_image_run_in_the_terminal_and_long_commands_show
     def look(container: Container) -> None:
         screen.append(said(container, f"{tools.FOLDER}/bin/tmux", "capture-pane", "-p"))
 
-    first = reply(f"hello; echo h\u00e9llo {words} >/dev/null; echo done > /app/out", wait=1.0)
+    first = reply(f"hello; echo h\u00e9llo {words} >/dev/null; echo done > /app/out", wait=5.0)
     run, _ = play(tmp_path, MUSL, then_look(first, look))
     assert run.verdict == "passed"
     assert "musl says hello" in screen[0]
