@@ -117,5 +117,10 @@ def serious(page: Page) -> list[str]:
 
 
 def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than the window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+    """Pixels by which the page is wider than the window, to which plots adapt in a moment."""
+    for _ in range(50):
+        wider = int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+        if wider <= 0:
+            break
+        page.wait_for_timeout(100)
+    return wider

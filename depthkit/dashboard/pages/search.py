@@ -103,5 +103,6 @@ def _hit(context: Context, hit: Hit, needle: str) -> str:
         f'<li class="hit"><h2><a class="row" href="{context.run(hit.run_id, q=needle)}">'
         f"{plain(run['task_id'])}</a> <small>{html.dataset(context, run['dataset'])} "
         f"{plain(model_label(run['model']))}, {cap}</small> {html.ending(run['ending'])} "
-        f"<small>{hit.matches:,} match{'' if hit.matches == 1 else 'es'}</small></h2><ul>{places}{more}</ul></li>"
+        f"<small>{hit.matches:,} match{'' if hit.matches == 1 else 'es'}</small></h2>"
+        f"<ul>{places}{more}</ul></li>"
     )
