@@ -8,9 +8,10 @@ from typing import Any, get_args
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
-from depthkit.artifacts.own_tasks import counted, own_tasks, resting_on
+from depthkit.artifacts.own_tasks import own_tasks, resting_on
 from depthkit.artifacts.tables import formatted, plain_table
 from depthkit.corpus import Corpus
+from depthkit.corpus.files import counted
 from depthkit.model import Change, Replay
 
 CHANGES: dict[Change, str] = {

@@ -10,8 +10,9 @@ import pandas as pd
 
 from depthkit.artifacts import shapes
 from depthkit.artifacts.artifact import Figure, artifact
-from depthkit.artifacts.own_tasks import OwnTasks, counted, one_row, own_tasks, runs_line
+from depthkit.artifacts.own_tasks import OwnTasks, one_row, own_tasks, runs_line
 from depthkit.corpus import Corpus
+from depthkit.corpus.files import counted
 from depthkit.model import Run
 from depthkit.protocol import ABOVE, merged_depth
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from depthkit.artifacts.datasets import Audited, audited
 from depthkit.corpus import Corpus
+from depthkit.corpus.files import counted
 from depthkit.model import Run, Task
 
 type Key = tuple[str, str]
@@ -128,11 +129,6 @@ def resting_on(corpus: Corpus, kinds: Iterable[str | None], counted: str) -> str
     else:
         source = str(counts.index[0]) if len(counts) else "no data"
     return f"{source} · {counted} · corpus {corpus.name}"
-
-
-def counted(number: int, what: str) -> str:
-    """For example ``1 task`` or ``1,260 runs``."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def measured_line(corpus: Corpus, tasks: pd.DataFrame) -> str:

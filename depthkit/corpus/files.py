@@ -59,6 +59,11 @@ def one_line(text: object, limit: int = 300) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def counted(number: int, what: str) -> str:
+    """For example ``1 task`` or ``1,260 runs``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def read_inside(path: Path, root: Path) -> bytes:
     """Read a regular file that really lies inside ``root``.
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from depthkit.corpus.columns import cached, code_digest, read_table, record_of, to_frame
 from depthkit.corpus.config import CONFIG, FIXED, default_name, load_config, write_config
 from depthkit.corpus.estimates import estimates_table, unpack_estimates
-from depthkit.corpus.files import require_plain_name
+from depthkit.corpus.files import counted, require_plain_name
 from depthkit.corpus.lines import Lines
 from depthkit.corpus.turns import turns_table
 from depthkit.errors import DepthkitError
@@ -369,12 +369,8 @@ class Corpus:
     def provenance_line(self) -> str:
         """What the corpus rests on, in one line to stand under a table or figure."""
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in self.provenance().items())
-        tasks, runs = _counted(len(self.tasks()), "task"), _counted(len(self.runs()), "run")
+        tasks, runs = counted(len(self.tasks()), "task"), counted(len(self.runs()), "run")
         return f"Corpus {self.name}: {tasks}, {runs}" + (f" ({kinds})" if kinds else "")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _bundled() -> dict[str, Path]:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from depthkit.artifacts.run_ends import EARLY
 from depthkit.corpus import Corpus
 from depthkit.corpus.estimates import ESTIMATES
+from depthkit.corpus.files import counted
 from depthkit.dashboard.labels import Labels
 from depthkit.errors import DepthkitError
 from depthkit.model import Run, Task
@@ -314,7 +315,7 @@ def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
         tables,
         stamp,
         found.at,
-        provenance=f"{_counted(tasks_n, 'task')}, {_counted(runs_n, 'run')}"
+        provenance=f"{counted(tasks_n, 'task')}, {counted(runs_n, 'run')}"
         + (f" ({counts})" if counts else ""),
         problems=(*reading.problems, *torn, *labels.problems),
         datasets=_names(found, "SELECT DISTINCT dataset FROM tasks UNION SELECT dataset FROM runs"),
@@ -383,10 +384,6 @@ def _nothing(problems: tuple[str, ...]) -> Snapshot:
     tables.register("incoming", Labels.schema().empty_table())
     tables.execute("CREATE TABLE labels AS SELECT * FROM incoming")
     return Snapshot(tables, "", datetime.now(UTC), problems=problems)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _names(found: Snapshot, query: str) -> tuple[str, ...]:

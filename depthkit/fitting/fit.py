@@ -25,7 +25,7 @@ from depthkit.fitting.labels import (
     sampling_groups,
     unsampled_tasks,
 )
-from depthkit.fitting.made_with import fitted_with
+from depthkit.fitting.made_with import fitted_with, records_digest
 from depthkit.fitting.ours import Parts, our_tasks, segments
 from depthkit.fitting.pins import Floats, share_out
 from depthkit.fitting.runs import FIRST, SECOND, measuring_runs, new_run
@@ -64,9 +64,10 @@ def fit_published(directory: Path, *, seed: int = SEED) -> None:
         raise DepthkitError(f"{directory}: is not empty; name a new or empty directory.")
     tasks, runs, replays = fit_records(seed)
     directory.mkdir(parents=True, exist_ok=True)
-    write_config(directory, NAME, (FIRST, SECOND), {"created": CREATED}, fitted_with())
     for name, records in (("tasks", tasks), ("runs", runs), ("replays", replays)):
         _write(directory / f"{name}.jsonl", records)
+    made_with = fitted_with() | {"records": records_digest(directory)}
+    write_config(directory, NAME, (FIRST, SECOND), {"created": CREATED}, made_with)
 
 
 def _write(path: Path, records: Iterable[Record]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from depthkit.corpus.files import counted
 from depthkit.generation.log import Spent, TaskLog, read_log, task_logs
 
 
@@ -92,8 +93,8 @@ class LogSummary:
             for number, spent in sorted(task.segments.items()):
                 said.append(
                     f"  segment {number}: {_took(spent)}, "
-                    f"{_counted(spent.format_errors, 'format error')}, "
-                    f"{spent.replays_failed} of {_counted(spent.replays, 'replay')} failed"
+                    f"{counted(spent.format_errors, 'format error')}, "
+                    f"{spent.replays_failed} of {counted(spent.replays, 'replay')} failed"
                 )
         return said
 
@@ -120,12 +121,8 @@ def _took(spent: Spent) -> str:
     minutes = f"{spent.seconds / 60:.1f} min"
     if spent.tokens is None:  # A person or another program: only the time is known.
         return minutes
-    turns = _counted(spent.turns, "turn")
+    turns = counted(spent.turns, "turn")
     return f"{turns}, {spent.tokens:,} tokens, {minutes}, {_usd(spent.cost_usd)}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _usd(cost: float | None) -> str:

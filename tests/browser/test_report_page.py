@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from corpora import seven_sets
 from playwright.sync_api import Browser, Page
-from serving import AXE, serious
+from serving import AXE, overflow, serious
 
 from depthkit.artifacts import depth_work_figure, page
 from depthkit.corpus import Corpus
@@ -72,11 +72,6 @@ def test_a_report_is_printed_with_its_figures_and_the_same_each_time(build: Path
     assert printed.startswith(b"%PDF")
     assert len(printed) > 50_000  # drawings, not only text
     assert printed == (tmp_path / "two.pdf").read_bytes()
-
-
-def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than the window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
 
 
 def test_table_and_figure_are_there_and_nothing_is_cut_off(watched: Watched, build: Path):

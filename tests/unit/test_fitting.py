@@ -21,7 +21,7 @@ from depthkit.errors import DepthkitError
 from depthkit.fitting import REASONS, fit_published
 from depthkit.fitting.audit import least_turns, sampled_tasks
 from depthkit.fitting.depths import existing_depths
-from depthkit.fitting.made_with import fitted_with
+from depthkit.fitting.made_with import fitted_with, records_digest
 from depthkit.fitting.pins import Pins, share_out, spread_out
 from depthkit.fitting.search import Goal, partial, search, swap, unit_ranks
 from depthkit.fitting.targets import Target, Targets
@@ -220,6 +220,7 @@ def test_a_fit_gives_the_same_bytes_in_another_process(tmp_path: Path):
 def test_the_seed_gives_the_bundled_corpus_again(tmp_path: Path, paper: Corpus):
     made, now = load_config(paper.path)["versions"], fitted_with()
     assert made["fitting"] == now["fitting"], "depthkit fit-published depthkit/data/paper"
+    assert made["records"] == records_digest(paper.path), "the corpus was changed by hand"
     if now.items() <= made.items():
         return  # Nothing that decides it has changed since it was made.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from depthkit.artifacts.model_styles import label as model_label
+from depthkit.corpus.files import counted
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import RUNS, Query, View
@@ -33,8 +34,8 @@ def search_page(context: Context, query: Query) -> str:
             looked += f"; {found.without_files:,} of them have no trajectory here"
         body += (
             f'<p class="found" role="status"><b>{matches:,}</b> '
-            f"match{'' if matches == 1 else 'es'} in {len(found.hits):,} "
-            f"run{'' if len(found.hits) == 1 else 's'}. {looked}.</p>"
+            f"match{'' if matches == 1 else 'es'} in {counted(len(found.hits), 'run')}. "
+            f"{looked}.</p>"
         )
         body += html.problems(found.problems, "remark")
         body += f'<ol class="hits">{"".join(_hit(context, hit, needle) for hit in found.hits)}</ol>'
@@ -55,11 +56,8 @@ def search_page(context: Context, query: Query) -> str:
 
 
 def _form(context: Context, view: View, needle: str) -> str:
-    hidden = "".join(
-        f'<input type="hidden" name="{plain(name)}" value="{exact(value)}">'
-        for name, value in view.pairs()
-        if name not in ("page", "size", "sort", "columns", "dataset", "model", "label", "note")
-    )
+    own = ("dataset", "model", "label", "note")
+    hidden = html.hidden(view.pairs(), "page", "size", "sort", "columns", *own)
 
     def select(key: str, title: str, values: tuple[str, ...]) -> str:
         chosen = view.choices.get(key, ())
