@@ -30,6 +30,7 @@ from depthkit.protocol import CEILING, next_part, opening
 from depthkit.trials.environment import DockerEnvironment
 from depthkit.trials.llm import ModelEndpoint
 from depthkit.trials.recorder import Recorder
+from depthkit.trials.session import Session
 from depthkit.trials.threads import in_thread
 
 TURNS_FILE = "turns.jsonl"
@@ -100,6 +101,7 @@ class CappedTerminus2(Terminus2):
         self._confirmed = False
         self._over = False
         self._end: End = "error"
+        self._terminal: Session | None = None
 
     @override
     def _init_llm(
@@ -133,7 +135,7 @@ class CappedTerminus2(Terminus2):
 
     @override
     async def setup(self, environment: BaseEnvironment) -> None:
-        self._session = TmuxSession(
+        self._terminal = self._session = Session(
             session_name=self.name(),
             environment=environment,
             logging_path=EnvironmentPaths.agent_dir / "terminus_2.pane",
@@ -144,7 +146,7 @@ class CappedTerminus2(Terminus2):
             extra_env=self._extra_env,
             user=environment.default_user,
         )
-        await self._session.start()
+        await self._terminal.start()
         # Tasks with a compose file are not recorded: their container is Harbor's.
         if self.options.record_terminal_session and isinstance(environment, DockerEnvironment):
             recorder = Recorder(
@@ -284,7 +286,7 @@ class CappedTerminus2(Terminus2):
         Raises:
             ContainerDiedError: If the container itself is gone.
         """
-        return self._session is not None and await self._session.is_session_alive()
+        return self._terminal is not None and await self._terminal.answers()
 
     def facts(self) -> dict[str, Any]:
         """What this run says of itself up to now; ``end`` is that of the current segment."""

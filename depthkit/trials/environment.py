@@ -10,7 +10,6 @@ Tasks with a compose file go to Harbor's own Docker environment.
 from __future__ import annotations
 
 import asyncio
-import shlex
 import shutil
 import tarfile
 import tempfile
@@ -19,7 +18,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, cast, override
+from typing import cast, override
 
 from docker.errors import APIError, ImageNotFound, NotFound
 from docker.models.containers import Container
@@ -33,11 +32,10 @@ from harbor.environments.capabilities import (
 from harbor.models.trial.config import ServiceVolumeConfig
 from harbor.utils.path_filter import filter_paths_by_patterns
 
-from depthkit.trials import engine, tools
+from depthkit.trials import copying, engine, tools
 from depthkit.trials.images import ensure_image
 from depthkit.trials.threads import in_thread
 
-_SPOOL_BYTES = 64 << 20
 _DYING_SECONDS = 2.0
 
 
@@ -51,6 +49,8 @@ class DockerEnvironment(BaseEnvironment):
     _container: Container | None = None
     image_id: str | None = None
     """Identity of the image the container was started from."""
+    lacks: frozenset[str] | None = None
+    """Names of what the image lacks for a trial (:mod:`depthkit.trials.tools`), once known."""
 
     @staticmethod
     @override
@@ -97,11 +97,15 @@ class DockerEnvironment(BaseEnvironment):
 
     @override
     async def start(self, force_build: bool) -> None:
+        await self.start_bare(force_build=force_build)
+        await self.ensure_dirs(self._mount_targets(writable_only=True))
+        await self._upload_environment_dir_after_start()
+
+    async def start_bare(self, *, force_build: bool = False) -> None:
+        """Start the container, without the folders and files that Harbor expects in it."""
         image = await in_thread(lambda: self._image(force_build))
         self.image_id = image.id
         await in_thread(lambda: self._start(image))
-        await self.ensure_dirs(self._mount_targets(writable_only=True))
-        await self._upload_environment_dir_after_start()
 
     def _image(self, force_build: bool) -> Image:
         ready = self.task_env_config.docker_image
@@ -114,7 +118,7 @@ class DockerEnvironment(BaseEnvironment):
         return ensure_image(self.environment_dir, self.environment_id, force=force_build)
 
     def _start(self, image: Image) -> None:
-        missing = tools.known(image)
+        missing = tools.known(image) if self.lacks is None else tools.Missing(image, self.lacks)
         started = self._container = self._run_retrying(missing or tools.Missing(image))
         if missing is None:
             # Most images lack nothing, so the first container of an image is the one to ask.
@@ -122,6 +126,7 @@ class DockerEnvironment(BaseEnvironment):
             if missing.tools:
                 engine.remove_container(started)
                 self._container = self._run_retrying(missing)
+        self.lacks = missing.tools
 
     def _run_retrying(self, missing: tools.Missing) -> Container:
         try:
@@ -188,24 +193,17 @@ class DockerEnvironment(BaseEnvironment):
         await in_thread(lambda: self._put(target_dir, members))
 
     def _put(self, folder: str, members: list[tuple[Path, str]]) -> None:
-        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as spool:
-            with tarfile.open(fileobj=spool, mode="w") as archive:
-                for path, name in members:
-                    archive.add(path, name, recursive=False, filter=_as_root)
-            self._api_call(lambda: self._put_archive(folder, spool))
+        self._api_call(lambda: copying.put(self.container, folder, members))
 
-    def _put_archive(self, folder: str, archive: Any) -> None:
-        archive.seek(0)
-        try:
-            self.container.put_archive(folder, archive)
-        except NotFound:
-            made = self._exec(f"mkdir -p {shlex.quote(folder)}", user="root")
-            if made.return_code != 0:
-                raise RuntimeError(
-                    f"{self.session_id}: cannot create {folder}: {made.stderr}"
-                ) from None
-            archive.seek(0)
-            self.container.put_archive(folder, archive)
+    @override
+    async def is_dir(self, path: str, user: str | int | None = None) -> bool:
+        posix = PurePosixPath(path)
+        mode = await in_thread(
+            lambda: self._api_call(lambda: copying.mode_of(self.container, posix))
+        )
+        if mode is not None and mode & copying.LINK:
+            return await super().is_dir(path, user=user)
+        return mode is not None and bool(mode & copying.FOLDER)
 
     @override
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
@@ -230,7 +228,7 @@ class DockerEnvironment(BaseEnvironment):
             target = Path(target_dir)
             target.mkdir(parents=True, exist_ok=True)
             with self._get(source_dir) as archive:
-                archive.extractall(target, filter=_contents_of_folder)  # noqa: S202
+                archive.extractall(target, filter=copying.contents)  # noqa: S202
 
         await in_thread(fetch)
 
@@ -260,16 +258,11 @@ class DockerEnvironment(BaseEnvironment):
     def _get(self, path: str) -> tarfile.TarFile:
         def fetch() -> tarfile.TarFile:
             try:
-                chunks, _ = self.container.get_archive(path)
+                return copying.get(self.container, path)
             except NotFound as error:
                 if self._alive():
                     raise FileNotFoundError(f"{path} does not exist in the container") from error
                 raise
-            spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - the archive owns it
-            for chunk in chunks:
-                spool.write(chunk)
-            spool.seek(0)
-            return tarfile.open(fileobj=spool)
 
         return self._api_call(fetch)
 
@@ -384,26 +377,6 @@ _KILL_MARKED = (
     '[ "$v" = DEPTHKIT_EXEC={mark} ] && kill -9 "${{p#/proc/}}"; '
     'done 2>/dev/null < "$p/environ"; done'
 )
-
-
-def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    if member.isdev():
-        return None
-    member.uid = member.gid = 0
-    member.uname = member.gname = "root"
-    return member
-
-
-def _contents_of_folder(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
-    """Strip the folder's own name; keep plain files and folders only.
-
-    What comes out of a container is not trusted: links and devices are left behind, and the
-    standard data filter refuses names that would leave the target.
-    """
-    _, _, inside = member.name.partition("/")
-    if not inside or not (member.isreg() or member.isdir()):
-        return None
-    return tarfile.data_filter(member.replace(name=inside), target)
 
 
 def _text(output: bytes | None) -> str | None:

@@ -76,19 +76,18 @@ async def started_from(
 ) -> AsyncIterator[DockerEnvironment]:
     """A fresh container with the files of a snapshot, and with the environment's own settings.
 
-    Network, limits, variables, mounts and user are those of the environment.
+    Network, limits, variables, mounts and user are those of the environment. Folders that Harbor
+    expects are not made: where the environment still has them, the snapshot does.
     """
     if not isinstance(environment, DockerEnvironment):
         raise TypeError("only depthkit's own environment has snapshots")
     other = copy.copy(environment)
-    other._container = None
-    # A ready image's loose files were put into the container when it was started the first time.
-    other._enable_environment_dir_upload = False
+    other._container = None  # ``lacks`` stays: the files are those of a container that had tools
     other.task_env_config = environment.task_env_config.model_copy(
         update={"docker_image": image.id}
     )
     try:
-        await other.start(force_build=False)
+        await other.start_bare()
         yield other
     finally:
         await other.stop(delete=True)

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, override
 
 from docker.errors import DockerException
-from harbor.environments.base import BaseEnvironment
+from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.models.task.config import StepConfig, VerifierEnvironmentMode
 from harbor.models.task.verifier_mode import resolve_step_verifier_mode, resolve_task_verifier_mode
 from harbor.models.trial.paths import EnvironmentPaths, TrialPaths
@@ -121,9 +121,9 @@ class WatchedVerifier(Verifier):
 
     async def _verify_watched(self, watch: Watch) -> VerifierResult:
         async with self._snapshot() as snapshot:
-            running = await self._processes()
+            running, closing = await self._processes(), await self._closing()
             async with no_traces(
-                self.environment, prepare=await self._closing(), emptied=[_TESTS, _LOGS]
+                self.environment, prepare=closing, emptied=[_TESTS, _LOGS]
             ) as variables:
                 result = await self._verify_live(watch, variables)
                 watch.rewards = result.rewards
@@ -133,7 +133,7 @@ class WatchedVerifier(Verifier):
                 if _passes(result.rewards):
                     bait = asyncio.create_task(self._lay_bait(watch))
                     try:
-                        await self._compare(watch, snapshot, running, set(contents))
+                        await self._compare(watch, snapshot, closing, running, set(contents))
                     finally:
                         await bait
             return result
@@ -143,7 +143,7 @@ class WatchedVerifier(Verifier):
         declared = {**self.task.config.verifier.env, **(self.verifier_env or {}), **override}
         self.override_env = {**variables, **declared}
         self.environment = cast(
-            "BaseEnvironment", _Threshold(environment, lambda: self._look_at_start(watch))
+            "BaseEnvironment", _Threshold(environment, lambda first: self._at_start(watch, first))
         )
         try:
             async with asyncio.timeout(self._seconds) as limit:
@@ -202,11 +202,13 @@ class WatchedVerifier(Verifier):
 
     # --- at the start, on return, after it ---
 
-    async def _look_at_start(self, watch: Watch) -> None:
+    async def _at_start(self, watch: Watch, first: str) -> None:
+        """Look for reward files, then run what is to be run first; through Harbor's environment."""
         names = " -o ".join(f"-name {name}" for name in _REWARDS)
         found = await as_root(
             self.environment,
-            f"find {_LOGS} -mindepth 1 -maxdepth 1 \\( {names} \\) -print -exec rm -rf {{}} +",
+            f"find {_LOGS} -mindepth 1 -maxdepth 1 \\( {names} \\) -print -exec rm -rf {{}} + "
+            f"|| exit\n{first}\n:",
         )
         if found.strip():
             watch.suspect.append("a reward file was written before the verifier started")
@@ -237,6 +239,7 @@ class WatchedVerifier(Verifier):
         self,
         watch: Watch,
         snapshot: Image | NoSnapshotError,
+        closing: str,
         running: list[str] | None,
         written: set[str],
     ) -> None:
@@ -247,7 +250,7 @@ class WatchedVerifier(Verifier):
         try:
             # Twice if it fails and that is to count, since a verdict may vary by itself.
             for _ in range(1 if running else 2):
-                rewards, names = await self._verify_copy(snapshot)
+                rewards, names = await self._verify_copy(snapshot, closing)
                 watch.confirmed = _passes(rewards)
                 if watch.confirmed:
                     break
@@ -272,7 +275,9 @@ class WatchedVerifier(Verifier):
             f"{what or 'processes that the engine could not list'}"
         )
 
-    async def _verify_copy(self, image: Image) -> tuple[Mapping[str, float] | None, set[str]]:
+    async def _verify_copy(
+        self, image: Image, closing: str
+    ) -> tuple[Mapping[str, float] | None, set[str]]:
         """The verdict on a snapshot, and the names of the reward files written there."""
         with tempfile.TemporaryDirectory(prefix="depthkit-") as folder:
             paths = TrialPaths(Path(folder))
@@ -281,10 +286,14 @@ class WatchedVerifier(Verifier):
                 asyncio.timeout(self._seconds),
                 started_from(self.environment, image) as twin,
             ):
+
+                async def start(first: str) -> None:
+                    await as_root(twin, f"{closing}\nset +e\n{first}\n:")
+
                 verifier = Verifier(
                     task=self.task,
                     trial_paths=paths,
-                    environment=twin,
+                    environment=cast("BaseEnvironment", _Threshold(twin, start)),
                     override_env=self.override_env,
                     logger=self.logger,
                     verifier_env=self.verifier_env,
@@ -305,21 +314,28 @@ class WatchedVerifier(Verifier):
 class _Threshold:
     """The environment as Harbor's verifier sees it, which tells when the script is about to start.
 
-    Of the commands that the verifier executes, the script alone runs as the default user.
+    Of the commands that the verifier executes, the script alone runs as the default user. What
+    root is to do before it is held back until then, since each command takes its time: it is handed
+    over with the word that the script starts.
     """
 
     def __init__(
-        self, environment: BaseEnvironment, at_start: Callable[[], Awaitable[None]]
+        self, environment: BaseEnvironment, at_start: Callable[[str], Awaitable[None]]
     ) -> None:
         self._environment = environment
         self._at_start = at_start
+        self._held: list[str] | None = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._environment, name)
 
     async def exec(self, command: str, *, user: str | int | None = None, **kwargs: Any) -> Any:
-        if user is None:
-            await self._at_start()
+        if user == "root" and not kwargs and self._held is not None:
+            self._held.append(command)
+            return ExecResult(return_code=0)
+        if user is None and self._held is not None:
+            first, self._held = "\n".join(self._held), None
+            await self._at_start(first)
         return await self._environment.exec(command, user=user, **kwargs)
 
 

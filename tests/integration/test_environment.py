@@ -159,6 +159,17 @@ def test_files_and_folders_go_in_and_come_out_whole(either: Opened, tmp_path: Pa
             assert (tmp_path / "one" / "name.sh").read_text() == "echo ran\n"
             assert await env.is_dir("/opt/new")
             assert not await env.is_dir("/opt/other/name.sh")
+            assert not await env.is_dir("/opt/nothing")
+            # A link to a folder is as good as the folder; what was there keeps its permissions.
+            await env.exec(
+                "mkdir -m 750 /srv/own && ln -s /srv/own /linked && ln -s /made /dangling"
+            )
+            await env.upload_file(script, "/linked/a/b/name.sh")
+            modes = await env.exec("stat -c %a /srv/own /srv/own/a /srv/own/a/b")
+            assert modes.stdout.split() == ["750", "755", "755"]
+            assert (await env.exec("bash /srv/own/a/b/name.sh")).stdout == "ran\n"
+            assert await env.is_dir("/linked")
+            assert not await env.is_dir("/dangling")
 
     (tmp_path / "one").mkdir()
     asyncio.run(check())

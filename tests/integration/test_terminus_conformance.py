@@ -11,6 +11,7 @@ import pytest
 from harbor.agents.terminus_2.terminus_2 import Terminus2
 from harbor.agents.terminus_2.tmux_session import TmuxSession
 from harbor.llms.lite_llm import LiteLLM
+from harbor.verifier.verifier import Verifier
 
 MOVED = "Harbor moved a part that depthkit/trials leans on; adapt it before raising the pin."
 
@@ -68,6 +69,32 @@ def test_a_terminal_session_is_made_of_what_it_was_made_of() -> None:
         "extra_env",
         "user",
     }, MOVED
+
+
+def test_a_terminal_session_starts_asks_and_reads_as_it_did() -> None:
+    start = inspect.getsource(TmuxSession.start)
+    for used in (
+        "self._attempt_tmux_installation()",
+        "command=self._tmux_start_session, user=self._user",
+        'f"tmux set-option -g history-limit {history_limit}"',
+        "history_limit = 10_000_000",
+    ):
+        assert used in start, f"{MOVED} ({used})"
+    read = inspect.getsource(TmuxSession.capture_pane)
+    assert "self._tmux_capture_pane(capture_entire=capture_entire), user=self._user" in read, MOVED
+    # Between reading the screen and this question nothing happens.
+    loop = inspect.getsource(Terminus2._run_agent_loop)
+    turn = loop[loop.index("range(self._max_episodes)") :]
+    asked = turn.index("self._session.is_session_alive()")
+    assert asked < turn.index("self._handle_llm_interaction("), MOVED
+
+
+def test_the_verifier_does_before_its_script_what_root_is_to_do() -> None:
+    verify = inspect.getsource(Verifier.verify)
+    script = verify.index("command=command,")
+    assert verify.index("self._remove_reward_files()") < verify.index("chmod +x") < script, MOVED
+    assert 'user="root"' in verify[:script], MOVED
+    assert "user=" not in verify[script:], MOVED
 
 
 def test_retries_can_be_gone_around() -> None:
