@@ -112,10 +112,14 @@ async def run_checks(
     word = secrets.token_hex(16)
     payload = (_BEFORE.format(word=word) + script + _END).encode() + b"\0"
     stream = _Stream()
-    async with no_traces(environment) as variables:
+    as_user = _resolve(environment, user)
+    # Root makes its own temporary folder: one command less.
+    by_root = (as_user or environment.container.attrs["Config"]["User"] or "0") in ("0", "root")
+    async with no_traces(environment, prepare=None if by_root else "") as marked:
+        run = f"{marked.first} || exit\n{_READ_AND_RUN}" if by_root else _READ_AND_RUN
 
         def feed() -> None:
-            _feed(environment.container, payload, variables, _resolve(environment, user), stream)
+            _feed(environment.container, run, payload, marked.variables, as_user, stream)
 
         try:
             await asyncio.wait_for(in_thread(lambda: environment._api_call(feed)), seconds)
@@ -171,12 +175,17 @@ class _Stream:
 
 
 def _feed(
-    container: Container, payload: bytes, variables: dict[str, str], user: str, stream: _Stream
+    container: Container,
+    run: str,
+    payload: bytes,
+    variables: dict[str, str],
+    user: str,
+    stream: _Stream,
 ) -> None:
     """Run bash on the payload, until its output ends."""
     api = container.client.api  # type: ignore[union-attr]
     made = api.exec_create(
-        container.id, ["bash", "-c", _READ_AND_RUN], stdin=True, environment=variables, user=user
+        container.id, ["bash", "-c", run], stdin=True, environment=variables, user=user
     )
     connection: Any = api.exec_start(made["Id"], socket=True)
     with closing(getattr(connection, "_response", connection)):

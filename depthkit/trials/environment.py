@@ -49,8 +49,8 @@ class DockerEnvironment(BaseEnvironment):
     _container: Container | None = None
     image_id: str | None = None
     """Identity of the image the container was started from."""
-    lacks: frozenset[str] | None = None
-    """Names of what the image lacks for a trial (:mod:`depthkit.trials.tools`), once known."""
+    lacks: frozenset[str] = frozenset()
+    """Names of what the image lacks for a trial (:mod:`depthkit.trials.tools`)."""
 
     @staticmethod
     @override
@@ -118,7 +118,7 @@ class DockerEnvironment(BaseEnvironment):
         return ensure_image(self.environment_dir, self.environment_id, force=force_build)
 
     def _start(self, image: Image) -> None:
-        missing = tools.known(image) if self.lacks is None else tools.Missing(image, self.lacks)
+        missing = tools.known(image)
         started = self._container = self._run_retrying(missing or tools.Missing(image))
         if missing is None:
             # Most images lack nothing, so the first container of an image is the one to ask.
@@ -182,18 +182,19 @@ class DockerEnvironment(BaseEnvironment):
     @override
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         target = PurePosixPath(target_path)
-        await in_thread(
-            lambda: self._put(str(target.parent), [(Path(source_path), target.name)]),
-        )
+        await self.upload_files([(Path(source_path), target.name)], str(target.parent))
 
     @override
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         root = Path(source_dir)
         members = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*"))]
-        await in_thread(lambda: self._put(target_dir, members))
+        await self.upload_files(members, target_dir)
 
-    def _put(self, folder: str, members: list[tuple[Path, str]]) -> None:
-        self._api_call(lambda: copying.put(self.container, folder, members))
+    async def upload_files(self, members: list[tuple[Path, str]], target_dir: str) -> None:
+        """Put files and folders, with their names there, into a folder at once, as root's."""
+        await in_thread(
+            lambda: self._api_call(lambda: copying.put(self.container, target_dir, members))
+        )
 
     @override
     async def is_dir(self, path: str, user: str | int | None = None) -> bool:

@@ -7,7 +7,6 @@ one container (Appendices F and H). Images, limits and users are those of a tria
 from __future__ import annotations
 
 import re
-import shlex
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -78,11 +77,11 @@ async def offline_container(
             task_env_config=config,
         )
         environment.default_user = task.config.agent.user
-        if image is not None:
-            # Loose files of a ready image are in the snapshot already.
-            environment._enable_environment_dir_upload = False
         try:
-            await environment.start(force_build=False)
+            if image is None:
+                await environment.start(force_build=False)
+            else:  # Folders for logs and the loose files of a ready image are in the snapshot.
+                await environment.start_bare()
             yield environment
         finally:
             await environment.stop(delete=True)
@@ -106,30 +105,35 @@ async def play_solution(
     path = task.solutions[index]
     if path is None:
         raise DepthkitError(f"{task.path}: segment {index + 1} has no solution/solve.sh.")
-    await environment.upload_dir(path.parent, SOLUTION)
+    beside = [each for each in sorted(path.parent.rglob("*")) if each != path]
+    members = [(each, each.relative_to(path.parent).as_posix()) for each in beside]
     with tempfile.TemporaryDirectory() as folder:
-        changed = Path(folder) / "solve.sh"
-        changed.write_bytes(
+        played = Path(folder) / "solve.sh"
+        played.write_bytes(
             path.read_bytes() if script is None else script.encode(encoding_of(path))
         )
-        await environment.upload_file(changed, f"{SOLUTION}/solve.sh")
-    await as_root(environment, f"mkdir -p /logs/agent && chmod 777 /logs /logs/agent {SOLUTION}")
-    await as_root(environment, f"chmod 755 {SOLUTION}/solve.sh && rm -f {LOG}")
+        played.chmod(0o755)
+        await environment.upload_files([*members, (played, "solve.sh")], SOLUTION)
+    await as_root(
+        environment,
+        f"mkdir -p /logs/agent && chmod 777 /logs /logs/agent {SOLUTION} && rm -f {LOG}",
+    )
+    status: int | None
+    end = f"tail -c 2000 {LOG} 2>/dev/null"
     seconds = _seconds(task, index)
     try:
         # Into a file, so that a daemon that keeps its output open holds nobody up.
         done = await environment.exec(
-            f"{SOLUTION}/solve.sh >{shlex.quote(LOG)} 2>&1 </dev/null",
+            f"{SOLUTION}/solve.sh >{LOG} 2>&1 </dev/null; status=$?; {end}; exit $status",
             env={"DEBIAN_FRONTEND": "noninteractive", **_variables(task)},
             timeout_sec=int(seconds),
         )
-        status: int | None = done.return_code
+        status, said = done.return_code, done.stdout
     except RuntimeError as error:
         if "timed out" not in str(error):
             raise
-        status = None
-    tail = await environment.exec(f"tail -c 2000 {LOG} 2>/dev/null", user="root")
-    lines = [printable(line)[:300] for line in (tail.stdout or "").splitlines() if line.strip()]
+        status, said = None, (await environment.exec(end, user="root")).stdout
+    lines = [printable(line)[:300] for line in (said or "").splitlines() if line.strip()]
     return Played(status, "\n".join(lines[-8:]))
 
 

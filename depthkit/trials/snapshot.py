@@ -44,9 +44,11 @@ async def take_snapshot(environment: BaseEnvironment) -> Image:
         if size > MOST_BYTES:
             raise NoSnapshotError(f"the container has {size >> 20} MB of changes")
         try:
-            return container.commit(pause=True)
+            image = container.commit(pause=True)
         except APIError as error:
             raise NoSnapshotError(f"docker commit failed: {error}") from error
+        tools.inherit(image, environment.lacks)
+        return image
 
     return await in_thread(take)
 
@@ -61,6 +63,7 @@ async def drop_snapshot(image: Image) -> None:
     """Remove a snapshot; one that something still uses goes when its owner is released."""
 
     def drop() -> None:
+        tools.forget(image)
         try:
             engine.remove_image(image)
         except APIError as error:
@@ -82,7 +85,7 @@ async def started_from(
     if not isinstance(environment, DockerEnvironment):
         raise TypeError("only depthkit's own environment has snapshots")
     other = copy.copy(environment)
-    other._container = None  # ``lacks`` stays: the files are those of a container that had tools
+    other._container = None
     other.task_env_config = environment.task_env_config.model_copy(
         update={"docker_image": image.id}
     )

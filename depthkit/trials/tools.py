@@ -100,8 +100,18 @@ _holders: dict[str, str] = {}
 
 
 def known(image: Image) -> Missing | None:
-    """What the image lacks, if a container of it has been looked at in this process."""
+    """What the image lacks, if that was found out in this process."""
     return _missing.get(str(image.id))
+
+
+def inherit(image: Image, lacks: frozenset[str]) -> None:
+    """Note what a snapshot lacks: what the image lacked that its container was started from."""
+    _missing[str(image.id)] = Missing(image, lacks)
+
+
+def forget(image: Image) -> None:
+    """Forget an image that is removed."""
+    _missing.pop(str(image.id), None)
 
 
 def look(image: Image, container: Container) -> Missing:

@@ -11,6 +11,7 @@ import shlex
 import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 from harbor.environments.base import BaseEnvironment
 
@@ -49,30 +50,46 @@ async def as_root(environment: BaseEnvironment, command: str) -> str:
     return result.stdout or ""
 
 
+@dataclass(frozen=True)
+class Marked:
+    """How a command is run of which nothing is to stay.
+
+    Attributes:
+        variables: Environment variables to run it with.
+        first: A shell command for root that makes its temporary folder; where
+            :func:`no_traces` has not run it, the first thing to do.
+    """
+
+    variables: dict[str, str]
+    first: str
+
+
 @asynccontextmanager
 async def no_traces(
-    environment: BaseEnvironment, *, prepare: str = "", emptied: Iterable[str] = ()
-) -> AsyncIterator[dict[str, str]]:
-    """Variables for a command of which nothing is to stay; afterwards nothing has.
+    environment: BaseEnvironment, *, prepare: str | None = "", emptied: Iterable[str] = ()
+) -> AsyncIterator[Marked]:
+    """Run a command of which nothing is to stay; afterwards nothing has.
 
-    Processes that carry the variables are ended, the temporary folder is removed and the folders
+    Processes that carry its variables are ended, the temporary folder is removed and the folders
     of ``emptied`` are emptied. A process that drops its environment, or is started by a daemon on
     the command's behalf, is not found.
 
     Args:
         environment: A running environment.
-        prepare: Shell commands to run as root before.
+        prepare: Shell commands to run as root before; ``None`` leaves all of that to the caller.
         emptied: Folders in the container; those that do not exist are passed over.
 
-    Yields:
-        dict[str, str]: Environment variables to run the command with.
+    Raises:
+        RuntimeError: If what is to be done before fails.
     """
     mark = uuid.uuid4().hex
     folder = f"/tmp/dk-{mark[:12]}"  # noqa: S108 - in the container
     # Others may write into it (a verifier may change its user) but not see what is in it.
-    await as_root(environment, f"{prepare}\nmkdir -p {folder} && chmod 1733 {folder}")
+    marked = Marked({MARK: mark, "TMPDIR": folder}, f"mkdir -p {folder} && chmod 1733 {folder}")
+    if prepare is not None:
+        await as_root(environment, f"{prepare}\n{marked.first}")
     try:
-        yield {MARK: mark, "TMPDIR": folder}
+        yield marked
     finally:
         contents = " ".join(shlex.quote(name) for name in emptied)
         wipe = (

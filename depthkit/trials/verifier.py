@@ -124,8 +124,8 @@ class WatchedVerifier(Verifier):
             running, closing = await self._processes(), await self._closing()
             async with no_traces(
                 self.environment, prepare=closing, emptied=[_TESTS, _LOGS]
-            ) as variables:
-                result = await self._verify_live(watch, variables)
+            ) as marked:
+                result = await self._verify_live(watch, marked.variables)
                 watch.rewards = result.rewards
                 contents = _rewards_in(self.trial_paths.verifier_dir)
                 if len({_passes(self._parsed(name)) for name in contents}) > 1:
