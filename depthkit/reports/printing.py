@@ -17,7 +17,13 @@ PDF = "report.pdf"
 SECONDS = 120
 """After which a browser that does not end fails its report."""
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 _MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 _DATE = re.compile(rb"\(D:(\d{14})")
 
