@@ -101,8 +101,10 @@ into_venv() {
         "$python" -m pip install --quiet --requirement requirements.lock || fail "$no_packages"
     "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
     # uv leaves out what pip does: where Python may not write bytecode, as in many containers, each
-    # command would compile thousands of modules anew. Files that are no Python of this version stay.
-    "$python" -m compileall -qq -j 0 -x '/tests?/' "$prefix"/lib/python3.*/site-packages || true
+    # command would compile thousands of modules anew. Files that are no Python of this version stay, and
+    # large parts of packages that nothing here imports, or that are there as machine code too.
+    local idle='/tests?/|/(fastapi|huggingface_hub|litellm/proxy|mypyc?|pygments/lexers|sklearn)/'
+    "$python" -m compileall -qq -j 0 -x "$idle" "$prefix"/lib/python3.*/site-packages || true
 }
 
 if [ -n "${CONDA_PREFIX:-}" ] && [ "${CONDA_DEFAULT_ENV:-}" != base ]; then

@@ -44,8 +44,9 @@ finish() {
     [ ${#beside[@]} -eq 0 ] || kill "${beside[@]}" 2>/dev/null || true
     wait
     for number in "${!parts[@]}"; do
-        [ ! -d "$scratch/engine-$number" ] || engine "$number" down || true
+        [ ! -d "$scratch/engine-$number" ] || engine "$number" down &
     done
+    wait
     [ ${#verdicts[@]} -eq 0 ] || printf 'test: %s\n' "${verdicts[@]}" # last, so that it is seen
     rm -rf "$scratch"
 }

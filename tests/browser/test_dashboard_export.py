@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from serving import AXE, DESK, PHONE, Watched, overflow, serious
+from serving import DESK, PHONE, Watched, overflow, serious
 
 from depthkit.corpus import Corpus
 from depthkit.dashboard.export import export
@@ -41,7 +41,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def watched(browser: Browser, site: Path) -> Iterator[Watched]:
     page = browser.new_page(viewport=DESK)
-    page.add_init_script(AXE)
     watched = Watched(page, site.as_uri())
     yield watched
     page.close()

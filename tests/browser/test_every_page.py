@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from long_runs import CALLS, SEGMENTS, SUMMARIZED, write_long_runs
 from playwright.sync_api import Browser, expect
-from serving import AXE, DESK, PHONE, Watched, dashboard, overflow, serious, wait_until_read
+from serving import DESK, PHONE, Watched, dashboard, overflow, serious, wait_until_read
 
 pytestmark = pytest.mark.browser
 
@@ -50,7 +50,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def shared(browser: Browser, address: str) -> Iterator[Watched]:
     """One page for what only looks."""
     page = browser.new_page(viewport=DESK)
-    page.add_init_script(AXE)
     yield Watched(page, address)
     page.close()
 

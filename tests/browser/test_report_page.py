@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from corpora import seven_sets
 from playwright.sync_api import Browser, Page
-from serving import AXE, overflow, serious
+from serving import overflow, serious
 
 from depthkit.artifacts import depth_work_figure, page
 from depthkit.corpus import Corpus
@@ -110,7 +110,6 @@ def test_the_index_leads_to_report_figures_and_tables(watched: Watched, build: P
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Browser, build: Path, theme: Literal["light", "dark"]):
     opened = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=theme)
-    opened.add_init_script(AXE)
     for path in ("index.html", "audit/index.html"):
         opened.goto((build / path).as_uri())
         opened.locator("h1").wait_for()
