@@ -29,6 +29,7 @@ names=()
 hosts=()
 arguments=()
 verdicts=()
+last= # index of the part with the first engine, in the foreground
 
 # A third of what a command in a container costs is its filter of system calls, made anew for each. The
 # first engine has Docker's own; further ones let all calls through.
@@ -37,6 +38,7 @@ engine() { # NUMBER up | down
     DOCKER_HOST=unix://$scratch/$1.sock DEPTHKIT_ENGINE_DIR=$own \
         DEPTHKIT_ENGINE_ARGS="--data-root=$own/data --exec-root=$own/exec --seccomp-profile=$scratch/filter.json" \
         unshare --net env/engine.sh "$2"
+    [ "$2" = up ] || rm -rf "$own"
 }
 
 finish() {
@@ -62,11 +64,28 @@ part() { # NAME DOCKER_HOST PYTEST-ARGUMENTS…; no name of a test file has a sp
 tests() { # INDEX [PYTEST-ARGUMENTS…]
     local name=${names[$1]}
     # Where processes note what they have in an engine: one place for each engine.
-    if [ "$1" -ne "$last" ]; then export TMPDIR=$scratch/$name; fi
+    if [ "$1" != "$last" ]; then export TMPDIR=$scratch/$name; fi
     if [ -n "${hosts[$1]}" ]; then export DOCKER_HOST=${hosts[$1]}; fi
     # shellcheck disable=SC2086 # the arguments are to be split
     COVERAGE_FILE=$(mktemp -u ".coverage.$name.XXXX") "$python" -m pytest -o cache_dir="$scratch/$name/cache" \
         --cov --cov-report= --durations=8 --durations-min=10 "${@:2}" ${arguments[$1]}
+}
+
+begin() { # INDEX
+    # A person's clicks want a prompt answer: a browser follows the last further engine's tests.
+    local first=
+    if [ "${names[$1]}" = browser ] && [ ${#elsewhere[@]} -gt 0 ]; then first=${beside[$1 - 1]}; fi
+    (
+        while [ -n "$first" ] && kill -0 "$first" 2>/dev/null; do sleep 1; done
+        if [[ ${names[$1]} = part-* ]]; then
+            engine "${names[$1]#part-}" up
+            docker save depthkit/base:1 depthkit/tools:1 | docker -H "${hosts[$1]}" load --quiet >/dev/null
+        fi
+        tests "$1" || exit
+        # Its files are many: they go while others still test.
+        if [[ ${names[$1]} = part-* ]]; then engine "${names[$1]#part-}" down || true; fi
+    ) >"$scratch/${names[$1]}.log" 2>&1 &
+    beside+=($!)
 }
 
 failures() { sed -n -E 's/^(FAILED|ERROR) ([^ ]+).*/\2/p' "$1"; } # LOG
@@ -77,17 +96,16 @@ failures() { sed -n -E 's/^(FAILED|ERROR) ([^ ]+).*/\2/p' "$1"; } # LOG
 "$python" -m ruff check .
 "$python" -m mypy >"$scratch/types.log" 2>&1 &
 types=$!
-env/base/build.sh
-env/tools/build.sh
 # In two, or with all that runs beside them they would end last, alone on one core.
 part unit-0 "" tests/unit/test_[a-d]*.py
 part unit-1 "" tests/unit --ignore-glob='*/unit/test_[a-d]*.py'
+begin 0
+begin 1
+env/base/build.sh
+env/tools/build.sh
 elsewhere=()
 if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
     for number in "${!parts[@]}"; do
-        engine "$number" up
-        docker save depthkit/base:1 depthkit/tools:1 |
-            docker -H "unix://$scratch/$number.sock" load --quiet >/dev/null
         files=()
         for name in ${parts[number]}; do files+=("tests/integration/test_$name.py"); done
         part "part-$number" "unix://$scratch/$number.sock" "${files[@]}"
@@ -100,16 +118,7 @@ last=$((${#names[@]} - 1))
 
 # --- tests ---
 
-for ((i = 0; i < last; i++)); do
-    # A person's clicks want a prompt answer: a browser follows the last further engine's tests.
-    first=
-    if [ "${names[i]}" = browser ] && [ ${#elsewhere[@]} -gt 0 ]; then first=${beside[i - 1]}; fi
-    (
-        while [ -n "$first" ] && kill -0 "$first" 2>/dev/null; do sleep 1; done
-        tests "$i"
-    ) >"$scratch/${names[i]}.log" 2>&1 &
-    beside+=($!)
-done
+for ((i = 2; i < last; i++)); do begin "$i"; done
 results=()
 foreground=0
 (tests "$last") 2>&1 | tee "$scratch/${names[last]}.log" || foreground=$?
