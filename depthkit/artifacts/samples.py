@@ -148,8 +148,10 @@ def correlate(
     known = tasks[[x, given, outcome]].dropna()
     row: dict[str, Any] = dict.fromkeys(CORRELATION, float("nan")) | {"n": len(known)}
     try:
-        columns = (known[name].to_numpy(float).tobytes() for name in (x, outcome, given))
-        found = _correlation(*columns, resamples=resamples, seed=seed)
+        column = {name: known[name].to_numpy(float).tobytes() for name in (x, outcome, given)}
+        found = _correlation(
+            column[x], column[outcome], column[given], resamples=resamples, seed=seed
+        )
     except SampleError as error:
         names = (("x", x), ("y", outcome), ("covariates[0]", given))
         legend = ", ".join(f"{argument} is {name}" for argument, name in names)
@@ -164,8 +166,13 @@ def correlate(
 @functools.lru_cache(maxsize=256)
 def _correlation(x: bytes, y: bytes, given: bytes, *, resamples: int, seed: int) -> Correlation:
     """Kept: figures, tables and text share most of their correlations, with all their resamples."""
-    columns = [np.frombuffer(each) for each in (x, y, given)]
-    return rank_partial_correlation(*columns[:2], columns[2:], resamples=resamples, seed=seed)
+    return rank_partial_correlation(
+        np.frombuffer(x),
+        np.frombuffer(y),
+        [np.frombuffer(given)],
+        resamples=resamples,
+        seed=seed,
+    )
 
 
 def _our_rates(
