@@ -48,9 +48,13 @@ def _lacks_browser() -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays; looking for garbage in it again and again takes long."""
+    """What is imported by now stays; looking for garbage in it again and again takes long.
+
+    What tests make is small beside it, and need not be looked through so often either.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

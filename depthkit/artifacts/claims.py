@@ -6,7 +6,8 @@ artifact functions never do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from html import escape
@@ -205,13 +206,18 @@ def compare(wanted: Iterable[Claim], corpus: Corpus | str | Path) -> Claims:
         DepthkitError: as for :func:`claims`.
     """
     opened = as_corpus(corpus)
+    # Many claims are of one artifact and about the same data sets.
+    names = functools.cache(functools.partial(find_datasets, opened))
     built: dict[tuple[str, tuple[str, ...]], Artifact] = {}
-    results = tuple(_compare(claim, opened, built) for claim in wanted)
+    results = tuple(_compare(claim, opened, names, built) for claim in wanted)
     return Claims(results, opened.name, audited(opened).provenance)
 
 
 def _compare(
-    claim: Claim, corpus: Corpus, built: dict[tuple[str, tuple[str, ...]], Artifact]
+    claim: Claim,
+    corpus: Corpus,
+    names_in_corpus: Callable[[tuple[str, ...]], list[str] | None],
+    built: dict[tuple[str, tuple[str, ...]], Artifact],
 ) -> Result:
     if claim.kind == "not_computable":
         return Result(claim, "not_computable", reason=claim.reason)
@@ -222,7 +228,7 @@ def _compare(
     if claim.artifact not in ids():
         reason = f"artifact {claim.artifact} is not built yet"
         return Result(claim, "not_computable", reason=reason, built=False)
-    names = find_datasets(corpus, claim.datasets)
+    names = names_in_corpus(claim.datasets)
     if names is None:
         reason = f"corpus {corpus.name} does not hold {', '.join(claim.datasets)}"
         return Result(claim, "not_computable", reason=reason)
@@ -242,12 +248,18 @@ def _setting(claim: Claim) -> tuple[Decimal, ...]:
     name = claim.setting or ""
     value = getattr(protocol, name, None)
     if value is None:
-        from depthkit.trials.settings import published_settings
-
-        value = published_settings().get(name)
+        value = _settings().get(name)
     if value is None:
         raise DepthkitError(f"claim {claim.id}: the code has no setting {claim.setting}.")
     return tuple(Decimal(number) for number in (value if isinstance(value, tuple) else (value,)))
+
+
+@functools.cache
+def _settings() -> dict[str, float]:
+    """Once a process: they are read off the harness's source, which takes a while to parse."""
+    from depthkit.trials.settings import published_settings
+
+    return published_settings()
 
 
 def _look_up(claim: Claim, made: Artifact, names: dict[str, str]) -> tuple[Decimal | None, bool]:

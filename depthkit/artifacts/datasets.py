@@ -8,9 +8,10 @@ differ as well, so that figures can be read in grey.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -127,6 +128,12 @@ class Audited:
         return self.tasks[self.tasks["solved"].eq(True).fillna(False)]
 
 
+_Key = tuple[str, tuple[str, ...] | None, tuple[int, ...] | None]
+_kept: WeakKeyDictionary[Corpus, dict[_Key, Audited]] = WeakKeyDictionary()
+"""Almost all that is computed from a corpus begins with the same choices of its tasks."""
+_MOST = 64
+
+
 def audited(
     corpus: Corpus, datasets: Sequence[str] | None = None, caps: Sequence[int] | None = None
 ) -> Audited:
@@ -141,6 +148,18 @@ def audited(
     Raises:
         DepthkitError: a data set is not in the corpus, or a cap was not measured.
     """
+    state = corpus.digest()
+    key = state, None if datasets is None else tuple(datasets), tuple(caps) if caps else None
+    kept = _kept.setdefault(corpus, {})
+    if len(kept) >= _MOST or any(old != state for old, *_ in kept):
+        kept.clear()
+    if key not in kept:
+        kept[key] = _audited(corpus, datasets, caps)
+    found = kept[key]
+    return replace(found, tasks=found.tasks.copy(deep=False), styles=dict(found.styles))
+
+
+def _audited(corpus: Corpus, datasets: Sequence[str] | None, caps: Sequence[int] | None) -> Audited:
     scale = tuple(sorted(set(caps))) if caps else corpus.caps
     if unknown := [cap for cap in scale if cap not in corpus.caps]:
         raise DepthkitError(

@@ -43,11 +43,20 @@ def load_backends() -> None:
 
     The extension would write scripts with outside addresses into the page.
     """
+    hv = _registered()
+    if hv.Store.current_backend != "bokeh":  # setting it again makes all of ``hv.opts`` anew
+        hv.Store.set_current_backend("bokeh")
+
+
+@functools.cache
+def _registered() -> Any:
+    """HoloViews, with both backends."""
     import holoviews as hv
     import holoviews.plotting.bokeh
     import holoviews.plotting.mpl
 
     hv.Store.set_current_backend("bokeh")
+    return hv
 
 
 # --- elements ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from html import escape
 from importlib.resources import files
@@ -39,7 +40,22 @@ _REACHES_OUT = re.compile(
 
 def outside_addresses(html: str) -> list[str]:
     """Whatever a browser could fetch, or lead to, from outside; empty for a page of ours."""
+    # No address has < or > in it, so a page may be looked through in parts between those.
+    found, place = list[str](), 0
+    for script in _LIBRARY.finditer(html):
+        found += _addresses(html[place : script.start()])
+        found += _of_library(script[0])
+        place = script.end()
+    return found + _addresses(html[place:])
+
+
+def _addresses(html: str) -> list[str]:
     return [match[0] for match in _REACHES_OUT.finditer(html) if "www.w3.org" not in match[0]]
+
+
+@functools.lru_cache(maxsize=4)  # most of a page is the same library, again in the next page
+def _of_library(script: str) -> tuple[str, ...]:
+    return tuple(_addresses(script))
 
 
 def library(name: str, script: str) -> str:

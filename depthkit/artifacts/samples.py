@@ -6,18 +6,20 @@ measurement models or from the first alone, and with pass rates of other models.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from depthkit.artifacts.datasets import Audited, audited, find_datasets, numbers, on_scale
 from depthkit.artifacts.levels import level
 from depthkit.corpus import Corpus
-from depthkit.stats import SampleError, rank_partial_correlation
+from depthkit.stats import Correlation, SampleError, rank_partial_correlation
 from depthkit.stats.correlation import RESAMPLES
 
 EVALUATED = ("glm-5.3-flash", "gpt-6-luna", "mimo-v2.6-flash", "gpt-6.1-sol")
@@ -146,8 +148,9 @@ def correlate(
     known = tasks[[x, given, outcome]].dropna()
     row: dict[str, Any] = dict.fromkeys(CORRELATION, float("nan")) | {"n": len(known)}
     try:
-        found = rank_partial_correlation(
-            known[x], known[outcome], [known[given]], resamples=resamples, seed=seed
+        column = {name: known[name].to_numpy(float).tobytes() for name in (x, outcome, given)}
+        found = _correlation(
+            column[x], column[outcome], column[given], resamples=resamples, seed=seed
         )
     except SampleError as error:
         names = (("x", x), ("y", outcome), ("covariates[0]", given))
@@ -158,6 +161,18 @@ def correlate(
         if interval is not None:
             row |= {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
     return row, " ".join(found.notes) or None
+
+
+@functools.lru_cache(maxsize=256)
+def _correlation(x: bytes, y: bytes, given: bytes, *, resamples: int, seed: int) -> Correlation:
+    """Kept: figures, tables and text share most of their correlations, with all their resamples."""
+    return rank_partial_correlation(
+        np.frombuffer(x),
+        np.frombuffer(y),
+        [np.frombuffer(given)],
+        resamples=resamples,
+        seed=seed,
+    )
 
 
 def _our_rates(

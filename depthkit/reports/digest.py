@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
@@ -80,6 +81,16 @@ def _code_digest(notebook: str, imports: dict[Path, tuple[Path, ...]]) -> str:
 
 def _imported(source: str) -> Iterator[Path]:
     """Files of this package that a module or cell imports, anywhere in it."""
+    for name in _imported_names(source):
+        place = _PACKAGE.joinpath(*name)
+        candidates = (place.with_suffix(".py"), place / "__init__.py")
+        yield from (path for path in candidates if path.is_file())
+
+
+@functools.lru_cache(maxsize=1024)  # parsing the package takes longer than all else here
+def _imported_names(source: str) -> frozenset[tuple[str, ...]]:
+    """What of this package a module or cell imports: modules, or names in them, without dots."""
+    found: set[tuple[str, ...]] = set()
     for node in ast.walk(ast.parse(source)):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -90,7 +101,5 @@ def _imported(source: str) -> Iterator[Path]:
             first, *rest = name.split(".")
             if first == "depthkit":
                 # importing a.b.c runs a and a.b as well
-                for depth in range(len(rest) + 1):
-                    place = _PACKAGE.joinpath(*rest[:depth])
-                    candidates = (place.with_suffix(".py"), place / "__init__.py")
-                    yield from (path for path in candidates if path.is_file())
+                found |= {tuple(rest[:depth]) for depth in range(len(rest) + 1)}
+    return frozenset(found)

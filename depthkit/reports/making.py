@@ -22,6 +22,7 @@ from depthkit.artifacts.artifact import REPORT_DIR
 from depthkit.errors import DepthkitError
 from depthkit.reports.digest import report_digests
 from depthkit.reports.files import now, read_json, write
+from depthkit.reports.imports import without_grammars
 from depthkit.reports.index import index_page
 from depthkit.reports.listing import Report
 from depthkit.reports.printing import PDF, find_browser, print_page
@@ -164,6 +165,7 @@ def _make(report: Report, key: str, target: Path, told: _Told, fork: bool) -> No
 
 def _run(report: Report, made: Path, scratch: Path, told: _Told, fork: bool) -> Any:
     """Run the notebook; figures are exported to ``made``."""
+    without_grammars()
     import nbformat
     import papermill
 

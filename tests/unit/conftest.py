@@ -7,6 +7,9 @@ from task_files import single, stepped
 
 from depthkit.artifacts.claims import Claims, claims
 from depthkit.corpus import Corpus
+from depthkit.reports.imports import without_grammars
+
+without_grammars()  # before any test module imports nbformat
 
 
 @pytest.fixture(scope="session")

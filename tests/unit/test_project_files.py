@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -50,9 +51,8 @@ def test_the_lock_gives_what_pyproject_asks_for():
     assert not unmet, "make lock"
 
 
-def imported_packages(folder: str) -> set[str]:
+def imported_packages(folder: str, providers: Mapping[str, list[str]]) -> set[str]:
     """Distributions that modules below ``folder`` import, by their canonical names."""
-    providers = packages_distributions()
     found = set()
     for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -75,8 +75,9 @@ def test_what_is_imported_is_declared():
     for_tests = {
         canonicalize_name(Requirement(r).name) for r in project["dependency-groups"]["dev"]
     }
-    assert imported_packages("depthkit") <= needed
-    assert imported_packages("tests") <= needed | for_tests
+    providers = packages_distributions()  # looks at every file that is installed
+    assert imported_packages("depthkit", providers) <= needed
+    assert imported_packages("tests", providers) <= needed | for_tests
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
