@@ -13,9 +13,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # A part for each further engine, as long as what is left; their containers need no network.
 parts=(
-    "budget calibration_tasks endpoint ladder limits readme sample"
-    "check environment faults many_trials merge replay trial"
-    "attempt endpoint_faults forgery segments"
+    "budget calibration_tasks endpoint ladder readme"
+    "check environment faults many_trials merge trial"
+    "attempt check_scripts endpoint_faults forgery limits live replay sample segments"
 )
 again_at_most=5 # where more fail, something is broken, not late
 export DEPTHKIT_NO_SKIP=1
@@ -72,9 +72,9 @@ tests() { # INDEX [PYTEST-ARGUMENTS…]
 }
 
 begin() { # INDEX
-    # A person's clicks want a prompt answer: a browser follows the last further engine's tests.
+    # A person's clicks want a prompt answer: a browser follows the longer half of the unit tests.
     local first=
-    if [ "${names[$1]}" = browser ] && [ ${#elsewhere[@]} -gt 0 ]; then first=${beside[$1 - 1]}; fi
+    if [ "${names[$1]}" = browser ]; then first=${beside[1]}; fi
     (
         while [ -n "$first" ] && kill -0 "$first" 2>/dev/null; do sleep 1; done
         if [[ ${names[$1]} = part-* ]]; then

@@ -29,18 +29,26 @@ _READY = b"ready"
 _READY_SECONDS = 60.0
 _NUDGE_SECONDS = 3.0
 
-# The pipe has no name any more once both its ends are open. C-l draws the prompt again, which
-# came before the recording. The stream ends with the window, tmux or the container.
-_STREAM = """\
-mkfifo {fifo} && tmux pipe-pane -t {session} 'cat > {fifo}' && exec 3<{fifo} && rm {fifo} &&
-tmux send-keys -t {session} C-l && echo ready >&2 && exec cat <&3"""
+# The writer says that it is there with an empty line; until then a second descriptor keeps the
+# pipe open, which then has no name any more. C-l draws the prompt again, which came before the
+# recording. The stream ends with the window, tmux or the container.
+#
+# dd, since busybox's cat has the kernel move the data, which locks the pipe for as long as there is
+# nothing to move: its other end could neither be opened nor read until the terminal's next output.
+# A writer that does not come is given up before the run goes on, or C-l would come in its midst.
+COPY = "dd bs=65536"
+_STREAM = f"""\
+mkfifo {{fifo}} && exec 4<>{{fifo}} 3<{{fifo}} &&
+tmux pipe-pane -t {{session}} 'exec >{{fifo}} && echo && exec {COPY} 2>/dev/null' &&
+read -r -t {_READY_SECONDS - 5:.0f} -u 3 && exec 4>&- && rm {{fifo}} &&
+tmux send-keys -t {{session}} C-l && echo ready >&2 && exec {COPY} <&3 2>/dev/null"""
 
 
 class Recorder:
     """Records one tmux session as an asciicast of version 2, output only.
 
     Args:
-        container: Where the session runs; bash, cat, mkfifo, rm and tmux are on its PATH.
+        container: Where the session runs; bash, dd, mkfifo, rm and tmux are on its PATH.
         path: The file to write.
         session: Name of the session.
         user: The user it belongs to; ``None`` is the container's.

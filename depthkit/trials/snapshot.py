@@ -13,6 +13,7 @@ from harbor.environments.base import BaseEnvironment
 
 from depthkit.trials import engine, tools
 from depthkit.trials.environment import DockerEnvironment
+from depthkit.trials.recorder import COPY
 from depthkit.trials.threads import in_thread
 
 MOST_BYTES = 1 << 30
@@ -98,6 +99,8 @@ async def started_from(
 
 _TERMINAL = ("tmux", "asciinema")
 _SHELLS = ("bash", "sh", "dash", "ash", "zsh")
+_COPIES = ("cat", COPY)
+"""What takes the terminal's output to Harbor's log, and to the recording."""
 _KEEP_ALIVE = (
     "sh -c trap '' TERM; exec sleep infinity",
     "sleep infinity",
@@ -136,7 +139,7 @@ def is_idle(pid: str, table: dict[str, tuple[str, str]]) -> bool:
     if args.startswith("sh -c ") and _of_terminal(above):
         return True  # What records the terminal, or starts the recorded shell.
     # Some shells become the last command they are given.
-    if args == "cat" and (above.startswith("sh -c cat > ") or _of_terminal(above)):
+    if args in _COPIES and (above.startswith("sh -c cat > ") or _of_terminal(above)):
         return True
     program, *rest = args.split()
     plain = PurePosixPath(program).name.lstrip("-") in _SHELLS and all(

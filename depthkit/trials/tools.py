@@ -31,6 +31,7 @@ BASICS = (
     "cat",
     "chmod",
     "chown",
+    "dd",
     "find",
     "id",
     "ls",

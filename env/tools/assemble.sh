@@ -42,7 +42,7 @@ export SHELL
 exec -a tmux /.dk/libexec/tmux "$@"
 END
 ln -s ../bin/bash box/sh
-for applet in base64 cat chmod chown find id ls mkdir mkfifo rm sleep; do
+for applet in base64 cat chmod chown dd find id ls mkdir mkfifo rm sleep; do
     ln -s ../libexec/busybox "box/$applet"
 done
 chmod 755 bin/* libexec/*

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,11 +81,11 @@ def engine() -> Iterator[Engine]:
 @startable
 def test_up_starts_an_engine_that_stays_until_down(engine: Engine):
     assert not engine.answers()
-    assert engine.call("up").returncode == 0
+    first = engine.call("up")
+    assert (first.returncode, "starting dockerd" in first.stderr) == (0, True)
     assert engine.answers()
-    started = time.monotonic()
-    assert engine.call("up").returncode == 0
-    assert time.monotonic() - started < 1
+    again = engine.call("up")
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
     assert engine.call("down").returncode == 0
     assert not engine.answers()
 

@@ -17,6 +17,7 @@ TERMINAL = {
     "21": ("20", "bash --login"),
     "22": ("20", "sh -c cat > /logs/agent/terminus_2.pane"),
     "23": ("22", "cat"),
+    "24": ("20", "dd bs=65536"),
     "30": ("21", "/usr/bin/python3 /usr/bin/asciinema rec --stdin /logs/agent/recording.cast"),
     "31": ("30", "/usr/bin/python3 /usr/bin/asciinema rec --stdin /logs/agent/recording.cast"),
     "32": ("30", "sh -c /bin/bash"),
@@ -40,6 +41,7 @@ def test_the_terminal_and_its_recorder_are_idle() -> None:
         ("20", "bash /app/serve.sh"),
         ("20", "bash -c python3 serve.py"),
         ("10", "cat"),
+        ("10", "dd bs=65536"),
     ],
 )
 def test_whatever_else_runs_is_not(parent: str, args: str) -> None:
