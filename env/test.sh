@@ -13,9 +13,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # A part for each further engine, as long as what is left; their containers need no network.
 parts=(
-    "budget calibration_tasks endpoint ladder readme"
+    "budget endpoint ladder readme"
     "check environment faults many_trials merge trial"
-    "attempt check_scripts endpoint_faults forgery limits live replay sample segments"
+    "attempt endpoint_faults forgery live replay sample segments"
 )
 again_at_most=5 # where more fail, something is broken, not late
 export DEPTHKIT_NO_SKIP=1

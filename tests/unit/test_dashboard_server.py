@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -15,6 +16,8 @@ from corpora import Spec, write_corpus
 from depthkit.dashboard.app import Running, start
 from depthkit.dashboard.source import Source
 
+# Beside all other tests an answer may take a while.
+get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)
 RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
 
 
@@ -74,7 +77,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ],
 )
 def test_every_answer_carries_the_policy(address: str, path: str):
-    headers = httpx.get(address + path).headers
+    headers = get(address + path).headers
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "object-src 'none'" in policy
@@ -86,7 +89,7 @@ def test_every_answer_carries_the_policy(address: str, path: str):
 
 @pytest.mark.parametrize("path", ["/demo/tasks", "/demo/runs", "/demo/search?find=x", "/demo/task"])
 def test_lists_need_neither_inline_scripts_nor_inline_styles(address: str, path: str):
-    answer = httpx.get(address + path)
+    answer = get(address + path)
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
     assert "<script>" not in answer.text
     assert "style=" not in answer.text
@@ -94,7 +97,7 @@ def test_lists_need_neither_inline_scripts_nor_inline_styles(address: str, path:
 
 def test_a_name_of_another_site_gets_no_answer(address: str):
     for path in ("/demo/runs", "/static/js/bokeh.min.js", "/panel"):
-        answer = httpx.get(address + path, headers={"Host": "evil.example"})
+        answer = get(address + path, headers={"Host": "evil.example"})
         assert answer.status_code == 421
         assert len(answer.text) < 100
 
@@ -103,14 +106,14 @@ def test_a_name_of_another_site_gets_no_answer(address: str):
 def test_a_form_of_another_site_changes_nothing(address: str, origin: str | None):
     headers = {} if origin is None else {"Origin": origin}
     form = {"dataset": "A", "task": "task-1", "kind": "label", "text": "x"}
-    answer = httpx.post(f"{address}/own/data/labels", data=form, headers=headers)
+    answer = post(f"{address}/own/data/labels", data=form, headers=headers)
     assert answer.status_code == 403
-    assert "x</a>" not in httpx.get(f"{address}/own/task?dataset=A&task=task-1").text
+    assert "x</a>" not in get(f"{address}/own/task?dataset=A&task=task-1").text
 
 
 def test_a_label_of_what_is_not_there_is_refused(address: str):
     form = {"dataset": "A", "task": "none", "kind": "label", "text": "x"}
-    answer = httpx.post(f"{address}/own/data/labels", data=form, headers={"Origin": address})
+    answer = post(f"{address}/own/data/labels", data=form, headers={"Origin": address})
     assert answer.status_code == 400
     assert "no such task" in answer.text
 
@@ -134,22 +137,22 @@ def test_a_label_of_what_is_not_there_is_refused(address: str):
     ],
 )
 def test_no_address_leads_out(address: str, path: str):
-    assert httpx.get(address + path).status_code == 404
+    assert get(address + path).status_code == 404
 
 
 def test_a_file_is_given_as_a_download_and_nothing_a_browser_would_run(address: str):
-    answer = httpx.get(f"{address}/demo/data/file?id={RUN}&name=agent/trajectory.json")
+    answer = get(f"{address}/demo/data/file?id={RUN}&name=agent/trajectory.json")
     assert answer.headers["Content-Type"] == "application/octet-stream"
     assert answer.headers["Content-Disposition"].startswith("attachment")
 
 
 def test_an_export_holds_no_formulas(address: str):
-    lines = httpx.get(f"{address}/own/data/tasks.csv").text.splitlines()
+    lines = get(f"{address}/own/data/tasks.csv").text.splitlines()
     assert lines[1].startswith("'=1+1,")
 
 
 def test_a_page_that_fails_says_so_without_a_traceback(address: str):
-    answer = httpx.get(f"{address}/demo/nothing")
+    answer = get(f"{address}/demo/nothing")
     assert (answer.status_code, answer.text) == (404, "There is no such page.")
 
 
