@@ -15,7 +15,7 @@ python=$1
 parts=(
     "budget endpoint ladder readme"
     "check environment faults many_trials merge trial"
-    "attempt endpoint_faults forgery live replay sample segments"
+    "attempt calibration_tasks endpoint_faults forgery live replay sample segments"
 )
 again_at_most=5 # where more fail, something is broken, not late
 export DEPTHKIT_NO_SKIP=1
