@@ -248,18 +248,12 @@ def _setting(claim: Claim) -> tuple[Decimal, ...]:
     name = claim.setting or ""
     value = getattr(protocol, name, None)
     if value is None:
-        value = _settings().get(name)
+        from depthkit.trials.settings import published_settings
+
+        value = published_settings().get(name)
     if value is None:
         raise DepthkitError(f"claim {claim.id}: the code has no setting {claim.setting}.")
     return tuple(Decimal(number) for number in (value if isinstance(value, tuple) else (value,)))
-
-
-@functools.cache
-def _settings() -> dict[str, float]:
-    """Once a process: they are read off the harness's source, which takes a while to parse."""
-    from depthkit.trials.settings import published_settings
-
-    return published_settings()
 
 
 def _look_up(claim: Claim, made: Artifact, names: dict[str, str]) -> tuple[Decimal | None, bool]:

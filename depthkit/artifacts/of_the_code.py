@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
 
 import pandas as pd
 
@@ -34,7 +32,9 @@ def harness_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> T
     Raises:
         RuntimeError: the agent's code no longer has a limit where it was.
     """
-    found = _rows()
+    from depthkit.trials.settings import rows
+
+    found = rows()
     fields = ("tasks", "harness", "time_limit_minutes", "output_bytes", "wait_seconds", "blocks")
     frame = pd.DataFrame([{name: row[name] for name in (*fields, "turns")} for row in found])
     heads = ("Harness", "Time limit", "Output", "Wait per command", "Turns")
@@ -50,14 +50,6 @@ def harness_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> T
         provenance=PROVENANCE,
         draw=lambda: plain_table(shown, "table-3", rows="Tasks", left=heads[:4]),
     )
-
-
-@functools.cache
-def _rows() -> list[dict[str, Any]]:
-    """Once a process: they are read off the harness's source, which takes a while to parse."""
-    from depthkit.trials.settings import rows
-
-    return rows()
 
 
 @artifact("depth/table-7", section="F, Table 7")

@@ -101,7 +101,6 @@ class CappedTerminus2(Terminus2):
         self._confirmed = False
         self._over = False
         self._end: End = "error"
-        self._terminal: Session | None = None
 
     @override
     def _init_llm(
@@ -135,7 +134,7 @@ class CappedTerminus2(Terminus2):
 
     @override
     async def setup(self, environment: BaseEnvironment) -> None:
-        self._terminal = self._session = Session(
+        session = self._session = Session(
             session_name=self.name(),
             environment=environment,
             logging_path=EnvironmentPaths.agent_dir / "terminus_2.pane",
@@ -146,7 +145,7 @@ class CappedTerminus2(Terminus2):
             extra_env=self._extra_env,
             user=environment.default_user,
         )
-        await self._terminal.start()
+        await session.start()
         # Tasks with a compose file are not recorded: their container is Harbor's.
         if self.options.record_terminal_session and isinstance(environment, DockerEnvironment):
             recorder = Recorder(
@@ -286,7 +285,7 @@ class CappedTerminus2(Terminus2):
         Raises:
             ContainerDiedError: If the container itself is gone.
         """
-        return self._terminal is not None and await self._terminal.answers()
+        return isinstance(self._session, Session) and await self._session.answers()
 
     def facts(self) -> dict[str, Any]:
         """What this run says of itself up to now; ``end`` is that of the current segment."""

@@ -16,7 +16,7 @@ from typing import Any
 from docker.models.containers import Container
 from docker.utils import decode_json_header
 
-SPOOL_BYTES = 64 << 20
+_SPOOL_BYTES = 64 << 20
 FOLDER, LINK = 1 << 31, 1 << 27
 """Bits of a mode as :func:`mode_of` gives it."""
 
@@ -55,7 +55,7 @@ def put(container: Container, folder: str, members: list[tuple[Path, str]]) -> N
         each for each in above if each == above[-1] or mode_of(container, each) is not None
     )
     missing = wanted.relative_to(there)
-    with tempfile.SpooledTemporaryFile(SPOOL_BYTES) as spool:
+    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as spool:
         with tarfile.open(fileobj=spool, mode="w") as archive:
             for made in reversed((missing, *missing.parents)):
                 if made.parts:
@@ -73,7 +73,7 @@ def get(container: Container, path: str) -> tarfile.TarFile:
         NotFound: If it is not there, or the container is not.
     """
     chunks, _ = container.get_archive(path)
-    spool = tempfile.SpooledTemporaryFile(SPOOL_BYTES)  # noqa: SIM115 - the archive owns it
+    spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - the archive owns it
     for chunk in chunks:
         spool.write(chunk)
     spool.seek(0)

@@ -7,6 +7,7 @@ its own source, turns and times are the constants that runs are started with.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.machinery import PathFinder
@@ -62,8 +63,11 @@ class Settings:
         )
 
 
+@functools.cache
 def settings() -> tuple[Settings, Settings]:
     """The two rows "This paper" of Table 3: existing tasks, which have one segment, and ours.
+
+    Read once a process: it takes a while to parse the agent's source.
 
     Raises:
         RuntimeError: The agent's code no longer has a limit where it was.

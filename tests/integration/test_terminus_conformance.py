@@ -6,6 +6,7 @@ Harbor promises nothing about these. When a new release moves one, this says whi
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 from harbor.agents.terminus_2.terminus_2 import Terminus2
@@ -14,6 +15,11 @@ from harbor.llms.lite_llm import LiteLLM
 from harbor.verifier.verifier import Verifier
 
 MOVED = "Harbor moved a part that depthkit/trials leans on; adapt it before raising the pin."
+
+
+def assert_used(function: Any, *parts: str) -> None:
+    source = inspect.getsource(function)
+    assert [part for part in parts if part not in source] == [], MOVED
 
 
 def parameters(function: object) -> list[str]:
@@ -72,16 +78,17 @@ def test_a_terminal_session_is_made_of_what_it_was_made_of() -> None:
 
 
 def test_a_terminal_session_starts_asks_and_reads_as_it_did() -> None:
-    start = inspect.getsource(TmuxSession.start)
-    for used in (
+    assert_used(
+        TmuxSession.start,
         "self._attempt_tmux_installation()",
         "command=self._tmux_start_session, user=self._user",
         'f"tmux set-option -g history-limit {history_limit}"',
         "history_limit = 10_000_000",
-    ):
-        assert used in start, f"{MOVED} ({used})"
-    read = inspect.getsource(TmuxSession.capture_pane)
-    assert "self._tmux_capture_pane(capture_entire=capture_entire), user=self._user" in read, MOVED
+    )
+    assert_used(
+        TmuxSession.capture_pane,
+        "self._tmux_capture_pane(capture_entire=capture_entire), user=self._user",
+    )
     # Between reading the screen and this question nothing happens.
     loop = inspect.getsource(Terminus2._run_agent_loop)
     turn = loop[loop.index("range(self._max_episodes)") :]
@@ -103,16 +110,15 @@ def test_retries_can_be_gone_around() -> None:
 
 
 def test_the_loop_reads_its_bound_and_its_pending_claim_from_the_agent() -> None:
-    loop = inspect.getsource(Terminus2._run_agent_loop)
-    for used in (
+    assert_used(
+        Terminus2._run_agent_loop,
         "range(self._max_episodes)",
         "self._handle_llm_interaction(",
         "self._execute_commands(",
         "self._pending_completion",
         'if feedback and "ERROR:" in feedback:',
-    ):
-        assert used in loop, f"{MOVED} ({used})"
-    assert "self._summarization_count += 1" in inspect.getsource(Terminus2._summarize), MOVED
+    )
+    assert_used(Terminus2._summarize, "self._summarization_count += 1")
 
 
 def test_the_usage_of_a_reply_is_read_before_a_cut_becomes_an_error() -> None:
