@@ -165,7 +165,10 @@ def stated_cap(parts: list[Part]) -> int | None:
 
 
 def agent_minutes(parts: list[Part]) -> float | None:
-    """Wall time of the agent phase over all segments, model waits included."""
+    """Time of the agent phase over all segments, model waits included."""
+    seconds = _own_facts(parts[-1]).get("agent_seconds") if parts else None
+    if isinstance(seconds, int | float) and seconds >= 0:
+        return round(seconds / 60, 4)  # a wall clock may have stepped meanwhile
     total = 0.0
     for part in parts:
         phase = part.record.get("agent_execution")

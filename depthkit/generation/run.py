@@ -7,7 +7,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from depthkit.generation.log import Event, GenerationLog, read_log
 from depthkit.generation.session import Rules, Session
 from depthkit.model import Provenance
 from depthkit.trials import engine
+from depthkit.trials.interrupts import interruptible
 from depthkit.trials.limits import Limits, Watch
 from depthkit.trials.models import ModelSpec, select_models
 
@@ -157,15 +157,14 @@ async def _write(
     limit = False
     writing = asyncio.current_task()
     assert writing is not None
-    with contextlib.suppress(RuntimeError, ValueError):  # Elsewhere than in the main thread.
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, writing.cancel)
     try:
-        if spec is None:
-            await stdio.drive(session, sys.stdin.fileno(), sys.stdout)
-        else:
-            PURSE.set(Purse(Budget(limits.max_cost)))
-            turns = author.MOST_TURNS if most_turns is None else most_turns
-            await author.drive(session, spec, watch, most_turns=turns)
+        with interruptible(lambda _: writing.cancel()):
+            if spec is None:
+                await stdio.drive(session, sys.stdin.fileno(), sys.stdout)
+            else:
+                PURSE.set(Purse(Budget(limits.max_cost)))
+                turns = author.MOST_TURNS if most_turns is None else most_turns
+                await author.drive(session, spec, watch, most_turns=turns)
     except author.StoppedError as stopped:
         session.over, session.reason, limit = "stopped", str(stopped), stopped.limit
     except asyncio.CancelledError:

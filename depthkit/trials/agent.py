@@ -101,6 +101,7 @@ class CappedTerminus2(Terminus2):
         self._confirmed = False
         self._over = False
         self._end: End = "error"
+        self._seconds = 0.0
 
     @override
     def _init_llm(
@@ -232,6 +233,7 @@ class CappedTerminus2(Terminus2):
 
     async def _play(self, segment: Coroutine[Any, Any, None], context: AgentContext) -> None:
         """Run one segment to its end and write down how it ended, whatever happens."""
+        started = time.monotonic()
         try:
             await segment
             self._endpoint.raise_if_silent()
@@ -244,6 +246,7 @@ class CappedTerminus2(Terminus2):
             self.logger.warning("The terminal broke: %s", error)
             self._end = "terminal_broken"
         finally:
+            self._seconds += time.monotonic() - started
             self._fill(context)
 
     def _fill(self, context: AgentContext) -> None:
@@ -304,6 +307,7 @@ class CappedTerminus2(Terminus2):
             "cost_usd": self._endpoint.cost_usd,
             "usage_complete": self._endpoint.usage_complete,
             "endpoint_silent": self._endpoint.silence,
+            "agent_seconds": round(self._seconds, 3),
         }
 
     # --- one turn ---

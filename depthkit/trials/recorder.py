@@ -107,9 +107,14 @@ class Recorder:
         )
         try:
             with self._path.open("w", encoding="utf-8") as out:
-                began = time.time()
+                began = time.monotonic()  # the wall clock may step back meanwhile
                 width, height = self._size
-                header = {"version": 2, "width": width, "height": height, "timestamp": int(began)}
+                header = {
+                    "version": 2,
+                    "width": width,
+                    "height": height,
+                    "timestamp": int(time.time()),
+                }
                 print(json.dumps(header), file=out, flush=True)
                 self._copy(script, out, began)
         except (DockerException, OSError) as error:
@@ -130,7 +135,7 @@ class Recorder:
                 elif kind == STDERR:
                     failed += data
                 elif text := decoder.decode(data):
-                    event = [round(time.time() - began, 6), "o", text]
+                    event = [round(time.monotonic() - began, 6), "o", text]
                     print(json.dumps(event, ensure_ascii=False), file=out, flush=True)
         finally:
             # docker-py leaves that to its caller; the two refer to each other, and Python would

@@ -7,16 +7,19 @@ files; here its inputs are put together and its outcome is read.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from depthkit.corpus.files import one_line
 from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.trials import engine
@@ -39,6 +42,8 @@ RUN_FILE = "run.json"
 
 AGENT = "depthkit.trials.agent:CappedTerminus2"
 ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"
+
+_LOG = logging.getLogger(__name__)
 
 
 def time_limit(k: int) -> int:
@@ -165,10 +170,18 @@ async def run_trial(
     trial = await Trial.create(config)
     if task.record.k > 1:
         _end_at_first_failure(trial)
-    result = await trial.run()
-    run = _record(task, planned, spec, trial, result)
+    started = datetime.now(UTC)
+    try:
+        result = await trial.run()
+        run = _record(task, planned, spec, trial, result)
+        _tidy(trials_dir / run_id, run, task.path, result)
+    except Exception as error:
+        # It was paid for: its files, its cost and what went wrong stay, whatever that is.
+        _LOG.exception("%s: the record could not be made", run_id)
+        run = _unrecorded(task, planned, spec, trial, started, error)
     run = run.model_copy(update={"depth_before": depth_before})
-    _keep(trials_dir / run_id, run, task.path, result)
+    path = trials_dir / run_id / RUN_FILE
+    path.write_text(run.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return run
 
 
@@ -227,7 +240,7 @@ def _record(
         reward=judgement.reward,
         turns=facts.get("turns"),
         first_claim_turn=facts.get("first_claim_turn"),
-        agent_minutes=_agent_minutes(result),
+        agent_minutes=round(seconds / 60, 4) if (seconds := facts.get("agent_seconds")) else None,
         context_tokens=facts.get("context_tokens"),
         input_tokens=tokens[0],
         cached_tokens=tokens[1],
@@ -239,6 +252,39 @@ def _record(
         task_digest=task.record.digest,
         image_digest=image,
         detail=judgement.detail or suspect or doubt(trial.paths.trial_dir),
+        provenance=spec.provenance,
+    )
+
+
+def _unrecorded(
+    task: LoadedTask,
+    planned: Planned,
+    spec: ModelSpec,
+    trial: Trial,
+    started: datetime,
+    error: Exception,
+) -> Run:
+    """A run without a verdict, because the trial's record could not be made."""
+    from depthkit.trials.agent import CappedTerminus2
+
+    facts = trial.agent.facts() if isinstance(trial.agent, CappedTerminus2) else {}
+    line = one_line(f"the record could not be made: {type(error).__name__}: {error}", 500)
+    return Run(
+        run_id=trial.config.trial_name,
+        dataset=task.record.dataset,
+        task_id=task.record.task_id,
+        model=planned.model,
+        cap=planned.cap,
+        attempt=planned.attempt,
+        purpose=planned.purpose,
+        verdict="none",
+        stop="infrastructure",
+        turns=facts.get("turns"),
+        cost_usd=facts.get("cost_usd"),
+        started=started,
+        harness_digest=harness_digest(),
+        task_digest=task.record.digest,
+        detail=_redacted(line, spec),
         provenance=spec.provenance,
     )
 
@@ -269,24 +315,13 @@ def _segments(result: TrialResult, spec: ModelSpec) -> list[SegmentRecord]:
     return records
 
 
-def _agent_minutes(result: TrialResult) -> float | None:
-    """Wall time of the agent in all segments."""
-    phases = [part.agent_execution for part in _parts(result)]
-    spans = [
-        (phase.finished_at - phase.started_at).total_seconds()
-        for phase in phases
-        if phase and phase.started_at and phase.finished_at
-    ]
-    return round(sum(spans) / 60, 4) if spans else None
-
-
 def _redacted(text: str, spec: ModelSpec) -> str:
     """The text without the model's key, should an error message repeat it."""
     key = os.environ.get(spec.api_key_env or "")
     return text.replace(key, "***") if key else text
 
 
-def _keep(trial_dir: Path, run: Run, task_dir: Path, result: TrialResult) -> None:
+def _tidy(trial_dir: Path, run: Run, task_dir: Path, result: TrialResult) -> None:
     """Leave what the corpus keeps: no copies of the set-up or the recording, no host's paths.
 
     The conversation is one, so its files stand in ``agent/`` whatever the number of segments;
@@ -309,4 +344,3 @@ def _keep(trial_dir: Path, run: Run, task_dir: Path, result: TrialResult) -> Non
             text = text.replace(str(trial_dir.resolve().parent), "trials")
             text = text.replace(str(task_dir.resolve()), f"{run.dataset}/{run.task_id}")
             path.write_text(text, encoding="utf-8")
-    (trial_dir / RUN_FILE).write_text(run.model_dump_json(indent=2) + "\n", encoding="utf-8")

@@ -130,7 +130,7 @@ class Schedule:
         self._closed: set[str] = set()
         self._pending: dict[Key, list[Planned]] = {}
         self._interrupts = 0
-        self._fatal: DepthkitError | None = None
+        self._fatal: DepthkitError | OSError | None = None
         self._engine_gone: float | None = None
         self._no_money = False
         self._notice = ""
@@ -195,7 +195,7 @@ class Schedule:
     def run(self) -> Outcome:
         """Measure until nothing is left, a limit is reached, or the schedule is interrupted.
 
-        Ctrl-C once finishes what runs; twice, or SIGTERM, stops what runs.
+        Ctrl-C once finishes what runs; twice, SIGTERM or SIGHUP stops what runs.
 
         Raises:
             DepthkitError: If no engine answers, another process measures into this corpus, the
@@ -321,8 +321,8 @@ class Schedule:
         try:
             with disk_errors(self.corpus):
                 land(self.corpus, run)
-        except DepthkitError as failed:
-            self._fatal = failed
+        except (DepthkitError, OSError) as failed:
+            self._fatal = failed  # the trial stays where it is; the next start takes it in
             return
         self.history[key].append(run)
         self._pending.pop(key, None)

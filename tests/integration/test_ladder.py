@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +142,10 @@ def test_another_first_model_needs_another_corpus(
 # --- kill -9 ---
 
 
-def start_ladder(folder: Path, *tasks: Path) -> subprocess.Popen[str]:
+def start_ladder(folder: Path, *tasks: Path, by: Sequence[str] = ()) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
+            *by,
             *(sys.executable, "-m", "depthkit", "ladder", *map(str, tasks)),
             *("--with-free", "--models", MERGE, "--corpus", str(folder), "--workers", "3"),
         ],
@@ -352,6 +353,28 @@ def test_a_corpus_is_measured_by_one_process_at_a_time(
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=60)
     assert still_there(made) == set()
+
+
+def test_a_terminal_that_is_closed_leaves_nothing_behind(
+    tasks: dict[str, Path], tmp_path: Path
+) -> None:
+    running = start_ladder(tmp_path / "corpus", tasks["parallel"])
+    wait_until(lambda: containers_of(running))
+    made = containers_of(running)
+    running.send_signal(signal.SIGHUP)
+    _, err = running.communicate(timeout=60)
+    assert (running.returncode, "the same command goes on" in err) == (130, True)
+    assert still_there(made) == set()
+
+
+def test_under_nohup_a_ladder_outlives_its_terminal(tasks: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    running = start_ladder(folder, tasks["control"], by=["nohup"])
+    wait_until(lambda: containers_of(running))
+    running.send_signal(signal.SIGHUP)
+    running.send_signal(signal.SIGINT)  # finishes what runs
+    running.communicate(timeout=120)
+    assert [run.verdict for run in Corpus.open(folder).run_records()] == ["passed", "passed"]
 
 
 def test_no_engine_is_one_clear_error(tasks: dict[str, Path], tmp_path: Path) -> None:

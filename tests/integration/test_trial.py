@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harbor.models.trial.result import TrialResult
+from harbor.trial.trial import Trial
 from toys import TASK_TOML, TEST_SH, reply, write_toy
 
 from depthkit.model import Run
@@ -130,6 +134,36 @@ def test_the_cap_is_stated_and_the_run_stops_after_its_last_turn(
 def test_a_cap_that_is_too_small_fails(play: Callable[..., Played]) -> None:
     run = play([LOOK, WRITE], cap=1).run
     assert (run.verdict, run.stop, run.turns, run.reward) == ("failed", "turn_cap", 1, 0.0)
+
+
+def test_a_wall_clock_that_steps_back_loses_nothing(
+    play: Callable[..., Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = datetime.now(UTC)
+    backwards = (began - timedelta(hours=number) for number in itertools.count())
+    monkeypatch.setattr(Trial, "_now", staticmethod(lambda: next(backwards)))
+    run = play([reply("sleep 2; echo done > /app/out", wait=3)], cap=1).run
+    assert (run.verdict, run.stop, run.detail) == ("passed", "turn_cap", None)
+    assert run.agent_minutes == pytest.approx(4 / 60, abs=0.04)
+
+
+def test_a_run_whose_record_cannot_be_made_keeps_its_files_and_its_cost(
+    play: Callable[..., Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: TrialResult) -> None:
+        raise ArithmeticError(f"no sum, and the key is {KEY}")
+
+    monkeypatch.setattr(TrialResult, "compute_token_cost_totals", fail)
+    prices = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
+    played = play([WRITE, CLAIM, CLAIM], prices=prices)
+    run = played.run
+    assert (run.verdict, run.stop, run.turns) == ("none", "infrastructure", 3)
+    assert run.detail == (
+        "the record could not be made: ArithmeticError: no sum, and the key is ***"
+    )
+    assert run.cost_usd is not None and run.cost_usd > 0
+    assert len(played.turns) == 3
+    assert Run.model_validate_json((played.folder / "run.json").read_text()) == run
 
 
 def test_the_last_commands_get_their_wait(play: Callable[..., Played]) -> None:

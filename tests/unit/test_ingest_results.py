@@ -93,11 +93,12 @@ def test_a_turn_without_a_reply_shows_that_the_terminal_was_gone(tmp_path: Path)
 
 
 def test_our_own_agent_says_itself_how_it_ended(tmp_path: Path) -> None:
-    facts = {"depthkit": {"cap": 3, "end": "turns_used"}}
+    facts = {"depthkit": {"cap": 3, "end": "turns_used", "agent_seconds": 30.0}}
     run = take_one(
         tmp_path, result(requests=3, metadata=facts, reward=0.0), trajectory__json=atif(WORK)
     )
     assert (run.cap, run.stop) == (3, "turn_cap")
+    assert run.agent_minutes == 0.5  # its own clock, not the wall's
 
 
 # --- turns ---
