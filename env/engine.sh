@@ -3,20 +3,25 @@
 #
 #   env/engine.sh up             start an engine if none answers; see that compose v2 and buildx are there
 #   env/engine.sh down           stop the engine, but only one that this checkout started
-#   env/engine.sh run -- CMD…    up, CMD, and down again if this checkout's `run` started the engine
+#   env/engine.sh run -- CMD…    up, CMD, and down again if a `run` started the engine and this is the last one
 #
+# Several checkouts may use one engine: who started it and who uses it is noted beside its socket.
 # Where an engine answers (Docker Desktop, rootless docker, a system service) nothing is started.
 # DOCKER_HOST or docker's own context says which engine is meant. Starting one needs root, and Debian
 # where docker.io is not installed yet.
 #
-#   DEPTHKIT_ENGINE_DIR    state, locks and logs of the engine started here  (env/cache/engine)
+#   DEPTHKIT_ENGINE_DIR    log and pid file of the engine started here, and which checkout this is  (env/cache/engine)
 #   DEPTHKIT_ENGINE_ARGS   more arguments for dockerd, such as --data-root=DIR
 set -euo pipefail
 
 # shellcheck source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 dir=${DEPTHKIT_ENGINE_DIR:-$env_dir/cache/engine}
-state=$dir/state # "PID STARTTIME MODE"; the start time tells our process from a later one of that pid
+host=${DOCKER_HOST:-unix:///var/run/docker.sock}
+socket=${host#unix://}
+state=$socket.depthkit # "PID STARTTIME MODE DIR"; the start time tells our process from a later one of that pid
+users=$socket.depthkit-users # who holds this uses the engine
+starts=$socket.depthkit-lock # two calls at once must not both start an engine
 log=$dir/dockerd.log
 plugin_dir=/usr/local/lib/docker/cli-plugins
 usage="usage: env/engine.sh up | down | run -- CMD…"
@@ -25,22 +30,22 @@ patience=60 # seconds that dockerd may take to answer or to stop
 answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
 
-# Prints the pid of the engine that this checkout started, if that very process still runs.
-our_pid() {
-    local pid started
-    [ -r "$state" ] && read -r pid started _ <"$state" || return 1
-    [ -n "$started" ] && [ "$(start_time "$pid")" = "$started" ] && echo "$pid"
+# Sets what `state` says, if that very process still runs.
+started() {
+    [ -r "$state" ] && read -r pid since mode owner <"$state" || return 1
+    [ -n "$since" ] && [ "$(start_time "$pid")" = "$since" ]
 }
-our_mode() { cut -d ' ' -f 3 "$state"; }
 
-# Two calls at once must not both start an engine. Only Linux starts one, and Linux has flock.
-lock() { if command -v flock >/dev/null; then flock "$@"; fi; }
+# Only Linux starts an engine, and Linux has flock. Where no file is, the engine was not started from here.
+lock() { # DESCRIPTOR FILE [-s | -n]
+    [ -r "$2" ] || return 0
+    eval "exec $1<\"\$2\""
+    if command -v flock >/dev/null; then flock ${3:+"$3"} "$1"; fi
+}
 
 # --- the engine ---
 
-require_means_to_start() {
-    local host=${DOCKER_HOST:-unix:///var/run/docker.sock} socket
-    socket=${host#unix://}
+prepare_to_start() {
     [ "$socket" != "$host" ] ||
         fail "no Docker engine answers at DOCKER_HOST=$host, and one there cannot be started from here."
     if [ -S "$socket" ] && [ ! -w "$socket" ]; then
@@ -51,10 +56,12 @@ require_means_to_start() {
     command -v dockerd >/dev/null || is_debian ||
         fail "no Docker engine answers, and it can be installed from here on Debian only:" \
             "install Docker, start it and try again."
+    mkdir -p "$(dirname "$socket")"
+    touch "$users" "$starts"
 }
 
 start() { # MODE
-    local host=${DOCKER_HOST:-unix:///var/run/docker.sock} pid i
+    local pid i
     if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
         apt_install docker.io
         command -v docker >/dev/null || apt_install docker-cli # a package of its own since Debian 13
@@ -66,7 +73,7 @@ start() { # MODE
     setsid dockerd --host "$host" --pidfile "$dir/dockerd.pid" ${DEPTHKIT_ENGINE_ARGS:-} \
         </dev/null >"$log" 2>&1 8>&- 9>&- &
     pid=$!
-    echo "$pid $(start_time "$pid") $1" >"$state"
+    echo "$pid $(start_time "$pid") $1 $dir" >"$state"
     for ((i = 0; i < patience * 5; i++)); do
         if answers; then return; fi
         if ! kill -0 "$pid" 2>/dev/null; then
@@ -80,32 +87,30 @@ start() { # MODE
     fail "dockerd did not answer within $patience seconds; see $log"
 }
 
-stop() {
-    local pid i
-    if pid=$(our_pid); then
-        say "stopping dockerd"
-        kill -TERM "$pid"
-        for ((i = 0; i < patience * 5; i++)); do
-            kill -0 "$pid" 2>/dev/null || break
-            sleep 0.2
-        done
-        if kill -0 "$pid" 2>/dev/null; then
-            say "dockerd does not stop; killing it"
-            kill -KILL "$pid"
-        fi
+stop() { # what `started` has set
+    local i
+    say "stopping dockerd"
+    kill -TERM "$pid"
+    for ((i = 0; i < patience * 5; i++)); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.2
+    done
+    if kill -0 "$pid" 2>/dev/null; then
+        say "dockerd does not stop; killing it"
+        kill -KILL "$pid"
     fi
-    rm -f "$state" "$dir/dockerd.pid"
+    rm -f "$state"
 }
 
 up() { # MODE: "up" stays until `down`, "run" goes with the last `run`
-    answers || require_means_to_start
+    local pid since mode owner
+    answers || prepare_to_start
     mkdir -p "$dir"
-    exec 9>"$dir/lock"
-    lock 9
+    lock 9 "$starts"
     if ! answers; then
         start "$1"
-    elif [ "$1" = up ] && our_pid >/dev/null && [ "$(our_mode)" = run ]; then
-        echo "$(cut -d ' ' -f 1-2 "$state") up" >"$state" # asked for to stay
+    elif [ "$1" = up ] && started && [ "$mode" = run ] && [ -w "$state" ]; then
+        echo "$pid $since up $dir" >"$state" # asked for to stay
     fi
     plugins
     exec 9>&-
@@ -152,10 +157,9 @@ install_plugins() { # PACKAGE…
 # --- run ---
 
 run() { # CMD…
-    local child status=0
-    mkdir -p "$dir"
-    exec 8>"$dir/users"
-    lock -s 8 # who holds this uses the engine
+    local child status=0 pid since mode owner
+    answers || prepare_to_start
+    lock 8 "$users" -s
     up run
     # In the background, so that a signal is passed on at once; with INT as usual and the terminal's input.
     (
@@ -169,18 +173,20 @@ run() { # CMD…
     while kill -0 "$child" 2>/dev/null; do wait "$child" || true; done # a signal ends `wait`, not CMD
     wait "$child" || status=$?
     trap '' INT TERM HUP
-    exec 8>&-
-    exec 8>"$dir/users"
-    if our_pid >/dev/null && [ "$(our_mode)" = run ] && lock -n 8; then
+    if started && [ "$mode" = run ] && [ -w "$state" ] && lock 8 "$users" -n; then
         stop
     fi
     exit "$status"
 }
 
 case ${1:-} in
-up | down)
+up)
     [ $# -eq 1 ] || fail "$usage"
-    if [ "$1" = up ]; then up up; else stop; fi
+    up up
+    ;;
+down)
+    [ $# -eq 1 ] || fail "$usage"
+    if started && [ "$owner" = "$dir" ]; then stop; fi
     ;;
 run)
     shift

@@ -54,10 +54,10 @@ class Engine:
             stdin=subprocess.DEVNULL,
         )
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
+    def start(self, *args: str, **env: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*APART, SCRIPT, *args],
-            env=self.env,
+            env=self.env | env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -126,12 +126,16 @@ def test_a_signal_reaches_the_command_and_the_engine_still_goes_down(
 
 
 @startable
-def test_the_last_of_two_runs_takes_the_engine_down(engine: Engine):
+@pytest.mark.parametrize("second", ["state", "another-checkout"])
+def test_the_last_of_two_runs_takes_the_engine_down(engine: Engine, second: str):
+    """Of one checkout or of two, whichever of them started it."""
     until = [f"echo up; while [ ! -e {engine.dir}/{each} ]; do sleep 0.1; done" for each in "ab"]
-    runs = [engine.start("run", "--", "sh", "-c", script) for script in until]
-    for each in runs:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "up\n"
+    places = [engine.dir / "state", engine.dir / second]
+    runs = []
+    for script, place in zip(until, places, strict=True):
+        runs.append(engine.start("run", "--", "sh", "-c", script, DEPTHKIT_ENGINE_DIR=str(place)))
+        assert runs[-1].stdout is not None
+        assert runs[-1].stdout.readline() == "up\n"
     (engine.dir / "a").touch()
     assert runs[0].wait(timeout=60) == 0
     assert engine.answers()
@@ -141,11 +145,21 @@ def test_the_last_of_two_runs_takes_the_engine_down(engine: Engine):
 
 
 @startable
+def test_an_engine_asked_to_stay_by_another_checkout_outlives_the_run(engine: Engine):
+    elsewhere = {"DEPTHKIT_ENGINE_DIR": str(engine.dir / "another-checkout")}
+    up = f"DEPTHKIT_ENGINE_DIR={elsewhere['DEPTHKIT_ENGINE_DIR']} {SCRIPT} up"
+    assert engine.call("run", "--", "sh", "-c", up).returncode == 0
+    assert engine.answers()
+    assert engine.call("down", **elsewhere).returncode == 0
+    assert not engine.answers()
+
+
+@startable
 def test_a_stale_state_file_stops_no_other_process(engine: Engine):
     bystander = subprocess.Popen(["sleep", "60"])
     try:
-        (engine.dir / "state").mkdir()
-        (engine.dir / "state/state").write_text(f"{bystander.pid} 1 up\n")
+        state = engine.dir / "docker.sock.depthkit"
+        state.write_text(f"{bystander.pid} 1 up {engine.dir}/state\n")
         assert engine.call("down").returncode == 0
         assert bystander.poll() is None
     finally:
