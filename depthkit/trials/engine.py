@@ -13,20 +13,22 @@ import os
 import re
 import secrets
 import socket
+import struct
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import docker
-from docker.context import ContextAPI
 from docker.errors import APIError, ContextNotFound, DockerException, NotFound
 from docker.models.containers import Container
 from docker.models.images import Image
 from docker.models.networks import Network
+from docker.utils.socket import STDERR, STDOUT
+from requests.exceptions import RequestException
 
 from depthkit.errors import DepthkitError
 
@@ -44,31 +46,86 @@ NETWORK = "depthkit"
 space for about thirty, and without traffic between its containers."""
 
 
+ANSWER_SECONDS = 20
+"""Longest wait for an engine's first answer."""
+
+
 @cache
 def client() -> docker.DockerClient:
     """The engine's client, one a process, safe for many threads.
+
+    ``DOCKER_HOST`` or else the Docker context chosen on the command line says which engine.
 
     Raises:
         DepthkitError: If no engine answers.
     """
     try:
-        # docker-py knows the variables of the environment; the context that a person chose on the
-        # command line (Docker Desktop, rootless) it has to be told.
-        chosen = None if os.environ.get("DOCKER_HOST") else ContextAPI.get_current_context()
-        environment: Any = {**os.environ, "DOCKER_HOST": chosen.Host} if chosen else None
-        # No read timeout: a verifier may be silent for as long as its own limit allows.
-        made: docker.DockerClient = docker.from_env(
-            timeout=None,  # type: ignore[arg-type]
-            max_pool_size=128,
-            environment=environment,
-        )
+        made = _Client.from_env(timeout=ANSWER_SECONDS, max_pool_size=128)
         made.ping()
-    except (DockerException, ContextNotFound) as error:
+    except (DockerException, ContextNotFound, RequestException) as error:
+        if "timed out" in str(error).lower():
+            raise DepthkitError(
+                f"The Docker engine at {os.environ.get('DOCKER_HOST') or 'its usual socket'} takes "
+                f"connections but has not answered for {ANSWER_SECONDS} s. Restart it, or set "
+                "DOCKER_HOST to one that answers."
+            ) from error
         raise DepthkitError(
             "No Docker engine answers. Start Docker, or, on Debian as root, run "
             f"env/engine.sh up. (The client said: {error})"
         ) from error
+    # From here on without a limit: a verifier may be silent for as long as its own allows.
+    made.api.timeout = None  # type: ignore[assignment]
     return made
+
+
+class _API(docker.APIClient):
+    """docker-py's, without losing output of commands.
+
+    http.client reads the headers of an answer through a buffer; what arrived together with them is
+    then in that buffer, while docker-py (``APIClient._get_raw_response_socket``) goes on with the
+    bare socket below it. So ``exec_run`` gives status 0 and no output, and ``attach`` lacks its
+    beginning: more often the busier the process and the slower the way to the engine. Here the
+    frames are read through that same buffer, over whatever the engine is reached.
+    """
+
+    def _read_from_socket(
+        self, response: Any, stream: bool, tty: bool = True, demux: bool = False
+    ) -> Any:
+        self._raise_for_status(response)  # type: ignore[attr-defined]
+        if tty:
+            raise NotImplementedError("nothing here executes or attaches with a terminal")
+        frames = _frames(response)
+        if stream:
+            return (
+                ((data, None) if number == STDOUT else (None, data)) if demux else data
+                for number, data in frames
+            )
+        pieces = list(frames)
+        if not demux:
+            return b"".join(data for _, data in pieces)
+        outputs = ([data for each, data in pieces if each == number] for number in (STDOUT, STDERR))
+        return tuple(b"".join(output) if output else None for output in outputs)
+
+
+def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
+    """Number of the stream and what was written to it, until the end; then closes the response."""
+    reader = response.raw._fp.fp
+    try:
+        while len(header := reader.read(8)) == 8:
+            number, size = struct.unpack(">BxxxL", header)
+            while size and (data := reader.read(min(size, _CHUNK))):
+                size -= len(data)
+                yield number, data
+    finally:
+        response.close()
+
+
+_CHUNK = 1 << 20
+
+
+class _Client(docker.DockerClient):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.api = _API(*args, **kwargs)
 
 
 @dataclass(frozen=True)

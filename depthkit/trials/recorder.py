@@ -17,11 +17,10 @@ import threading
 import time
 import uuid
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from docker.errors import DockerException
 from docker.models.containers import Container
-from docker.utils.socket import STDERR, frames_iter
 
 from depthkit.trials import engine
 
@@ -127,19 +126,13 @@ class Recorder:
         started = api.exec_create(self._container.id, ["bash", "-c", script], user=self._user)["Id"]
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         failed = b""
-        stream: Any = api.exec_start(started, socket=True)
-        try:
-            for kind, data in frames_iter(stream, tty=False):  # type: ignore[no-untyped-call]
-                if kind == STDERR and data.strip() == _READY:
-                    self._ready.set()
-                elif kind == STDERR:
-                    failed += data
-                elif text := decoder.decode(data):
-                    event = [round(time.monotonic() - began, 6), "o", text]
-                    print(json.dumps(event, ensure_ascii=False), file=out, flush=True)
-        finally:
-            # docker-py leaves that to its caller; the two refer to each other, and Python would
-            # complain if it had to collect them.
-            stream._response.close()
+        for text, error in api.exec_start(started, stream=True, demux=True):
+            if (error or b"").strip() == _READY:
+                self._ready.set()
+            elif error:
+                failed += error
+            elif decoded := decoder.decode(text or b""):
+                event = [round(time.monotonic() - began, 6), "o", decoded]
+                print(json.dumps(event, ensure_ascii=False), file=out, flush=True)
         if failed:
             self.error = failed.decode(errors="replace").strip()[:500]

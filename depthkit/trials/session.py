@@ -42,9 +42,6 @@ class Session(TmuxSession):
     async def capture_pane(self, capture_entire: bool = False) -> str:
         command = self._tmux_capture_pane(capture_entire=capture_entire)
         result = await self.environment.exec(command, user=self._user)
-        if result.return_code == 0 and not result.stdout:
-            # Even an empty screen has its lines: on a very busy machine the engine may lose output.
-            result = await self.environment.exec(command, user=self._user)
         self._answered = result.return_code == 0
         return result.stdout or ""
 

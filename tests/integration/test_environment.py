@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -97,6 +98,30 @@ def test_commands_give_their_output_errors_and_status(either: Opened) -> None:
             assert shell.stdout.startswith("b 5.")
 
     asyncio.run(check())
+
+
+def test_a_busy_process_loses_no_output_of_commands(ours: Opened) -> None:
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            sum(range(20_000))
+
+    async def check() -> None:
+        async with ours() as env:
+            numbers = range(60)
+            done = await asyncio.gather(*(env.exec(f"echo {each}") for each in numbers))
+            assert [each.stdout for each in done] == [f"{each}\n" for each in numbers]
+
+    threads = [threading.Thread(target=busy) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        asyncio.run(check())
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_commands_run_in_the_folder_with_the_variables_and_as_the_user_asked(
