@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 Provenance = Literal["measured", "scripted", "imported", "fitted"]
 """Where a row comes from: a real model, a scripted policy, somebody else's run, or a fit."""
@@ -152,9 +152,14 @@ class Run(Record):
     stop: Stop
     suspect: bool = False
     """The verdict may be forged; such a run never counts as a pass."""
+    confirmed: bool | None = None
+    """Whether the same files passed where none of the agent's processes run; ``None`` where the
+    run did not pass or the two were not compared."""
     stop_segment: int | None = Field(default=None, ge=1)
     segments_passed: int | None = Field(default=None, ge=0)
     reward: float | None = None
+    rewards: dict[str, FiniteFloat] | None = None
+    """All keys as the verifier of the last verified segment gave them."""
     turns: int | None = Field(default=None, ge=0)
     first_claim_turn: int | None = Field(default=None, ge=1)
     """Turn of the first completion claim (early submission, Figure 14)."""

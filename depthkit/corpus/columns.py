@@ -12,13 +12,15 @@ import hashlib
 import json
 import logging
 import os
+import re
 import types
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import annotated_types
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -76,15 +78,19 @@ def table_schema(model: type[BaseModel]) -> pa.Schema:
 
 
 def _type(annotation: Any) -> pa.DataType:
-    """Arrow type of a field: scalars, literals, optionals, tuples and records."""
+    """Arrow type of a field: scalars, literals, optionals, tuples, dictionaries and records."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         (inner,) = [arg for arg in args if arg is not type(None)]
         return _type(inner)
     if origin is Literal:
         return pa.string()
+    if origin is Annotated:
+        return _type(args[0])
     if origin is tuple:
         return pa.list_(_type(args[0]))
+    if origin is dict:
+        return pa.map_(_type(args[0]), _type(args[1]))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return pa.struct(list(schema(annotation)))
     return _SCALARS[annotation]
@@ -106,6 +112,7 @@ def read_table(lines: bytes, model: type[Record], path: Path) -> pa.Table:
     """
     if not lines.strip():
         return table_schema(model).empty_table()
+    maps = [field for field in schema(model) if pa.types.is_map(field.type)]
     try:
         table = pj.read_json(
             pa.BufferReader(lines),
@@ -114,14 +121,50 @@ def read_table(lines: bytes, model: type[Record], path: Path) -> pa.Table:
                 block_size=max(1 << 22, len(lines) // 16), use_threads=False
             ),
             parse_options=pj.ParseOptions(
-                explicit_schema=schema(model), unexpected_field_behavior="error"
+                explicit_schema=pa.schema([f for f in schema(model) if f not in maps]),
+                unexpected_field_behavior="infer" if maps else "error",
             ),
         )
-        if _looks_right(table, model):
+        for field in maps:
+            table = _with_map(table, field, lines)
+        if set(table.column_names) == set(model.model_fields) and _looks_right(table, model):
             return _with_times(table, model)
     except (pa.ArrowException, ValueError) as error:
         log.debug("%s: %s; reading it line by line", path, error)
     return _with_times(_line_by_line(lines, model, path), model)
+
+
+def _with_map(table: pa.Table, field: pa.Field, lines: bytes) -> pa.Table:
+    """The table with an object of any keys, of which Arrow has made a struct of all, as a map.
+
+    Raises:
+        ValueError: A value is no number; null would look like a key that is not there.
+    """
+    at = table.schema.get_field_index(field.name)
+    if at < 0 or pa.types.is_null(table.schema.field(at).type):
+        table = table.drop_columns([field.name]) if at >= 0 else table
+        return table.append_column(field, pa.nulls(len(table), field.type))
+    found = table.schema.field(at).type
+    null = rb'"%s"\s*:\s*\{[^{}]*:\s*(null|NaN|-?Inf)' % field.name.encode()
+    numbers = pa.types.is_struct(found) and all(_is_number(inner.type) for inner in found)
+    if not numbers or re.search(null, lines):
+        raise ValueError(f"{field.name} is not numbers by name")
+    names = np.array([inner.name for inner in found], dtype=object)
+    chunks = []
+    for chunk in table[field.name].chunks:
+        columns = chunk.flatten()
+        there = np.array([c.is_valid() for c in columns], dtype=bool).reshape(-1, len(chunk)).T
+        values = np.array([c.cast(pa.float64()) for c in columns]).reshape(-1, len(chunk)).T
+        ends = np.append(0, there.sum(axis=1).cumsum())
+        gone = np.append(~chunk.is_valid().to_numpy(zero_copy_only=False), False)
+        offsets = pa.array(ends, pa.int32(), mask=gone)
+        keys = names[np.nonzero(there)[1]]
+        chunks.append(pa.MapArray.from_arrays(offsets, pa.array(keys, pa.string()), values[there]))
+    return table.set_column(at, field, pa.chunked_array(chunks, field.type))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _looks_right(table: pa.Table, model: type[Record]) -> bool:
@@ -150,7 +193,7 @@ def _choices(annotation: Any) -> list[str]:
 
 
 def _within_bounds(column: pa.ChunkedArray, info: FieldInfo) -> bool:
-    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+    if not _is_number(column.type):
         return True
     low, high = pc.min(column).as_py(), pc.max(column).as_py()
     if low is None:
@@ -218,7 +261,7 @@ def _shown(value: Any) -> str:
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """Pandas frame: whole numbers and truth values that may be missing keep their type."""
     mapper = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    frame: pd.DataFrame = table.to_pandas(types_mapper=mapper.get)
+    frame: pd.DataFrame = table.to_pandas(types_mapper=mapper.get, maps_as_pydicts="strict")
     return frame
 
 

@@ -328,7 +328,9 @@ class Corpus:
         numbers = tasks.groupby(["dataset", "task_id"], sort=False).ngroup()
         order = pa.array(numbers.to_numpy().argsort(kind="stable"))
         for start in range(0, len(order), _AT_ONCE):
-            for row in table.take(order[start : start + _AT_ONCE]).to_pylist():
+            for row in table.take(order[start : start + _AT_ONCE]).to_pylist(
+                maps_as_pydicts="strict"
+            ):
                 yield Run.model_construct(**row)  # the table's columns have been checked
 
     def _source_table(self, name: str, lines: Lines, model: type[Record]) -> pa.Table:

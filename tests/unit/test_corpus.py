@@ -176,12 +176,15 @@ def test_a_full_disk_loses_only_the_record_in_flight(corpus: Corpus) -> None:
         ({"turn": 3}, "line 2: turn is 3: Extra inputs"),
         ({"stop": "budget"}, "line 2"),
         ({"turns": 2**70}, "64 bits"),
+        ({"rewards": {"reward": 1, "style": None}}, "line 2: rewards.style is null"),
+        ({"rewards": {"reward": float("nan")}}, "line 2: rewards.reward is NaN"),
+        ({"rewards": 1}, "line 2: rewards is 1"),
     ],
 )
 def test_a_bad_line_is_named_with_its_field(
     corpus: Corpus, line: str | dict[str, Any], says: str
 ) -> None:
-    corpus.append_run(run_of("a"))
+    corpus.append_run(run_of("a", rewards={"reward": 1, "style": 0.4}))
     if isinstance(line, dict):
         line = json.dumps(run_of("b").model_dump(mode="json") | line)
     with (corpus.path / "runs.jsonl").open("a") as handle:

@@ -36,6 +36,27 @@ def test_frames_follow_appends_and_do_without_their_cache(corpus: Corpus) -> Non
     assert len(Corpus.open(corpus.path).runs()) == 2
 
 
+def test_rewards_keep_every_key_beside_lines_of_before_there_were_any(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_line(*_: object) -> None:
+        raise AssertionError("100,000 lines are not read one by one")
+
+    corpus.append_run(run_of("a", rewards={"reward": 1, "style": 0.4}, confirmed=True))
+    corpus.append_run(run_of("b", attempt=2, rewards={}))
+    old = run_of("c").model_dump_json(exclude={"rewards", "confirmed"}) + "\n"
+    with (corpus.path / "runs.jsonl").open("a") as handle:
+        handle.write(old)
+    monkeypatch.setattr(columns, "_line_by_line", by_line)
+    frame = corpus.runs().set_index("run_id")
+    assert frame["rewards"].tolist() == [{"reward": 1.0, "style": 0.4}, {}, None]
+    assert frame.loc["a", "confirmed"]
+    assert frame["confirmed"].isna().tolist() == [False, True, True]
+    assert [run.rewards for run in corpus.run_records()] == frame["rewards"].tolist()
+    (corpus.path / "runs.jsonl").write_text(old)
+    assert corpus.runs()["rewards"].tolist() == [None]
+
+
 def test_a_frame_that_is_changed_changes_nothing_in_the_corpus(corpus: Corpus) -> None:
     corpus.append_run(run_of("a"))
     frame = corpus.runs()
