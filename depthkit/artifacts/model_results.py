@@ -58,6 +58,35 @@ def models_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> Ta
     )
 
 
+def evaluation(corpus: Corpus) -> pd.DataFrame:
+    """Results of models on all tasks of a corpus, also those of models without any.
+
+    Returns:
+        One row a model with evaluation runs: columns as in :func:`models_table`, and
+        ``without_result``, tasks it was run on without one; ``pooled_pass`` and
+        ``pooled_segments``, the shares over all runs (Figure 6); ``context_tokens``, the mean over
+        runs; ``cost_usd`` of all runs, null
+        if any is unknown; ``provenance``.
+    """
+    found = evaluated(corpus, list(corpus.estimates()["dataset"].unique()))
+    rows = []
+    for model in found.models:
+        results, runs = found.of(model), [run for run in found.attempted if run.model == model]
+        costs = pd.Series([run.cost_usd for run in runs], dtype=float)
+        rows.append(
+            _row(found, model)
+            | {
+                "without_result": len(found.missing(model)),
+                "pooled_pass": results["passed"].mean(),
+                "pooled_segments": (results["segments"] / results["k"]).mean(),
+                "context_tokens": results["tokens"].mean(),
+                "cost_usd": costs.sum(skipna=False),
+                "provenance": ", ".join(sorted({run.provenance for run in runs})),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 _COLUMNS = [
     "model",
     "tasks",

@@ -9,6 +9,7 @@ import pandas as pd
 
 from depthkit.artifacts import figures, model_shapes
 from depthkit.artifacts.artifact import Figure, Table, artifact
+from depthkit.artifacts.datasets import numbers
 from depthkit.artifacts.evaluated import Evaluated, evaluated
 from depthkit.artifacts.model_styles import label
 from depthkit.artifacts.tables import plain_table
@@ -167,31 +168,31 @@ def run_ends_figure(corpus: Corpus, *, datasets: Sequence[str] | None = None) ->
     )
 
 
-def _outcomes(model: str, runs: pd.DataFrame) -> list[dict[str, Any]]:
-    failed = runs[runs["passed"] == 0]
-    submitted = failed[~failed["stop"].isin(_STOPS)]
+def endings(runs: pd.DataFrame) -> pd.Series:
+    """How each run ends: a key of :data:`OUTCOMES`.
+
+    Args:
+        runs: Each with a result: ``passed``, ``stop``, ``first_claim_turn`` and ``turns``.
+    """
+    claim, turns = numbers(runs["first_claim_turn"]), numbers(runs["turns"])
     # A run that ended within three turns made its first claim by then.
-    early = (submitted["first_claim_turn"] <= EARLY) | (submitted["turns"] <= EARLY)
-    unclear = bool((submitted["first_claim_turn"].isna() & ~early).any())
-    stops = failed["stop"].map(_STOPS)
-    counts: dict[str, float] = {
-        "passed": int(runs["passed"].sum()),
-        "early": float("nan") if unclear else int(early.sum()),
-        "submitted": float("nan") if unclear else int((~early).sum()),
-        "terminal": int((stops == "terminal").sum()),
-        "limit": int((stops == "limit").sum()),
-    }
-    if unclear:
-        counts["unclear"] = len(submitted)
+    early = (claim <= EARLY) | (turns <= EARLY)
+    found = pd.Series("submitted", runs.index).mask(claim.isna(), "unclear").mask(early, "early")
+    stopped = runs["stop"].map(_STOPS)
+    return found.mask(stopped.notna(), stopped).mask(runs["passed"].astype(bool), "passed")
+
+
+def _outcomes(model: str, runs: pd.DataFrame) -> list[dict[str, Any]]:
+    found = endings(runs)
+    counts: dict[str, float] = {outcome: int((found == outcome).sum()) for outcome in OUTCOMES}
+    if counts["unclear"]:
+        counts["unclear"] += counts["early"] + counts["submitted"]
+        counts |= {"early": float("nan"), "submitted": float("nan")}
+    else:
+        del counts["unclear"]
     return [
-        {
-            "model": model,
-            "outcome": outcome,
-            "runs": counts[outcome],
-            "share": counts[outcome] / len(runs),
-        }
-        for outcome in OUTCOMES
-        if outcome in counts
+        {"model": model, "outcome": outcome, "runs": count, "share": count / len(runs)}
+        for outcome, count in counts.items()
     ]
 
 

@@ -182,13 +182,26 @@ def evaluate(corpus: CorpusName, as_json: JsonFlag = False) -> None:
     Counts evaluation runs only (depthkit free --model NAME), averaged within a task and then over
     tasks, and pooled over runs.
     """
+    from depthkit.artifacts.model_results import evaluation
     from depthkit.corpus import Corpus
-    from depthkit.experiments.evaluate import evaluation, evaluation_table
 
     frame = evaluation(Corpus.open(corpus))
     if as_json:
         print_json(json.loads(frame.to_json(orient="records")))
-    else:
-        from rich.console import Console
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-        Console().print(evaluation_table(frame))
+    headings = ("model", "tasks", "no result", "pass@1", "segments", "pooled", "turns", "minutes")
+    table = Table(*headings, "cost", "provenance")
+    forms = {"pass_at_1": ".0%", "segments": ".2f", "pooled_pass": ".0%", "turns": ".0f"}
+    forms |= {"minutes": ".1f", "cost_usd": ".2f"}
+    for row in frame.to_dict("records"):
+        numbers = (
+            "\N{EN DASH}" if row[name] != row[name] else format(row[name], form)
+            for name, form in forms.items()
+        )
+        cells = (row["model"], str(row["tasks"]), str(row["without_result"]), *numbers)
+        table.add_row(*map(Text, (*cells, row["provenance"])))
+    Console().print(table)

@@ -18,7 +18,7 @@ from depthkit.corpus.ingest import IngestReport, ingest
 from depthkit.corpus.store import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Purpose, Run, Verdict
-from depthkit.protocol import ABOVE, merged_depth
+from depthkit.protocol import ABOVE, depth_text, merged_depth
 
 _JSON_FIELDS = (
     "dataset",
@@ -141,9 +141,11 @@ def print_estimates(corpus: Corpus) -> None:
     for name in ["D by model", "provenance"][: 2 if len(kinds) > 1 else 1]:
         table.add_column(name, overflow="fold")
     for row in rows:
-        depth = _depth(row["D"]) + ("" if row["final"] or row["D"] is None else " so far")
+        depth = depth_text(row["D"], corpus.caps) or None
+        if depth and not row["final"]:
+            depth += " so far"
         known = {model: d for model, d in row["D_by_model"].items() if d is not None}
-        by_model = ", ".join(f"{model} {_depth(d)}" for model, d in known.items())
+        by_model = ", ".join(f"{model} {depth_text(d, corpus.caps)}" for model, d in known.items())
         solved = {True: "yes", False: "no", None: None}[row["solved"]]
         values = [row["dataset"], row["task_id"], solved, row["N"], depth, row["R"]]
         values += [row["work_lines"], row["runs"], by_model, row["provenance"]]
@@ -153,11 +155,13 @@ def print_estimates(corpus: Corpus) -> None:
     if rows:
         console.print(table)
     if merged := merged_rows(corpus):
-        console.print(_merged_table(merged))
+        console.print(_merged_table(merged, corpus.caps))
     console.print(Text(corpus.provenance_line()))
 
 
-def _merged_table(merged: dict[tuple[str, str], dict[str, int | None]]) -> Table:
+def _merged_table(
+    merged: dict[tuple[str, str], dict[str, int | None]], caps: Sequence[int]
+) -> Table:
     table = Table(
         box=None, header_style="bold", pad_edge=False, title="Merged", title_justify="left"
     )
@@ -166,16 +170,11 @@ def _merged_table(merged: dict[tuple[str, str], dict[str, int | None]]) -> Table
     for name in ("D before", "first cap", "D"):
         table.add_column(name, justify="right", no_wrap=True)
     for key, row in merged.items():
-        depth = "not within" if row["D"] == ABOVE else _depth(row["D"])
-        cells = (*map(one_line, key), _depth(row["D_before"]), str(row["first_cap"]), depth)
+        before, after = (depth_text(row[name], caps) or "-" for name in ("D_before", "D"))
+        depth = "not within" if row["D"] == ABOVE else after
+        cells = (*map(one_line, key), before, str(row["first_cap"]), depth)
         table.add_row(*map(Text, cells))
     return table
-
-
-def _depth(depth: int | None) -> str:
-    if depth is None:
-        return "-"
-    return ">80" if depth == ABOVE else str(depth)
 
 
 def print_report(report: IngestReport) -> None:

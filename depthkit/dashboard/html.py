@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 
 from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard.listing import Column, View
-from depthkit.dashboard.source import ENDINGS, Snapshot, Source, depth_text
+from depthkit.dashboard.source import ENDINGS, Snapshot, Source
 from depthkit.dashboard.text import exact, plain
+from depthkit.protocol import depth_text
 
 PAGES = {
     "overview": "Overview",
@@ -220,7 +221,7 @@ def cell(context: Context, column: Column, value: Any) -> str:
 
 def written(value: Any, form: str) -> str:
     """A value as text."""
-    if value is None:
+    if value is None or value != value:
         return MISSING
     if form == "time" and isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")

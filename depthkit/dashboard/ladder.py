@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from depthkit.artifacts.model_styles import in_order
-from depthkit.dashboard.source import Snapshot, depth_text
+from depthkit.dashboard.source import Snapshot
+from depthkit.protocol import depth_text
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from depthkit.artifacts.datasets import styles
 from depthkit.artifacts.figures import cap_position, cap_ticks
 from depthkit.dashboard.marked import marks_by_target
-from depthkit.protocol import ABOVE
+from depthkit.protocol import ABOVE, depth_text
 
 if TYPE_CHECKING:
     from depthkit.dashboard.html import Context
@@ -62,7 +62,7 @@ def tasks_on_plane(context: Context, seed: int = 0) -> dict[str, list[Any]]:
         "by_rate": [_rate_colour(share) for share in shares],
         "marker": [look[row["dataset"]].bokeh for row in rows],
         "rate": [None if share is None else round(share, 3) for share in shares],
-        "said": [_said(row["D"], caps) for row in rows],
+        "said": [depth_text(row["D"], caps) or "not solved" for row in rows],
         "href": [
             context.site.page(context.key, "task", _task_query(row["dataset"], row["task_id"]))
             for row in rows
@@ -74,12 +74,6 @@ def _task_query(dataset: str, task_id: str) -> str:
     from urllib.parse import urlencode
 
     return urlencode({"dataset": dataset, "task": task_id}, errors="replace")
-
-
-def _said(depth: int | None, caps: Sequence[int]) -> str:
-    if depth is None:
-        return "not solved"
-    return f">{caps[-1]}" if depth >= ABOVE else str(depth)
 
 
 def _rate_colour(share: float | None) -> str:

@@ -20,49 +20,28 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from depthkit.artifacts.run_ends import EARLY
+from depthkit.artifacts.run_ends import OUTCOMES, endings
 from depthkit.corpus import Corpus
 from depthkit.corpus.estimates import ESTIMATES
 from depthkit.corpus.files import counted
 from depthkit.dashboard.labels import Labels
 from depthkit.errors import DepthkitError
 from depthkit.model import Run, Task
-from depthkit.protocol import ABOVE
 
 log = logging.getLogger(__name__)
 
-ENDINGS: dict[str, str] = {
-    "passed": "passed",
-    "early": f"submitted within {EARLY} turns",
-    "submitted": "submitted later",
-    "unclear": "submitted, when is not known",
-    "terminal": "terminal broken",
+ENDINGS = {key: said for key, (said, _) in OUTCOMES.items()} | {
     "cap": "turn cap reached",
-    "limit": "limit of time or turns",
     "no result": "no result",
 }
 """How a run ends: the classes of Figure 14, failed runs stopped at their cap, and no result."""
 
-_ENDING = f"""
-    CASE
-        WHEN verdict = 'none' THEN 'no result'
-        WHEN verdict = 'passed' AND NOT suspect THEN 'passed'
-        WHEN stop = 'terminal_broken' THEN 'terminal'
-        WHEN stop = 'turn_cap' THEN 'cap'
-        WHEN stop IN ('time_limit', 'turn_ceiling') THEN 'limit'
-        WHEN first_claim_turn <= {EARLY} OR turns <= {EARLY} THEN 'early'
-        WHEN first_claim_turn IS NULL THEN 'unclear'
-        ELSE 'submitted'
-    END
-"""
-
-_RUNS = f"""
+_RUNS = """
     CREATE TABLE runs AS
-    SELECT *, {_ENDING} AS ending, verdict = 'passed' AND NOT suspect AS passed,
-        coalesce(cap::VARCHAR, 'none') AS cap_name, row_number() OVER () AS place,
+    SELECT *, coalesce(cap::VARCHAR, 'none') AS cap_name, row_number() OVER () AS place,
         lower(concat_ws(' ', run_id, dataset || '/' || task_id, model, detail)) AS sought
     FROM incoming
-"""  # noqa: S608 - of our own text only
+"""
 
 _TASKS = """
     CREATE TABLE tasks AS
@@ -84,7 +63,8 @@ _TASKS = """
     LEFT JOIN incoming t USING (dataset, task_id)
     LEFT JOIN (
         SELECT dataset, task_id, count(*) AS runs, count(*) FILTER (verdict <> 'none') AS valid,
-            count(*) FILTER (passed) AS passes, sum(cost_usd) AS cost_usd, max(started) AS last
+            count(*) FILTER (passed) AS passes, max(started) AS last,
+            CASE WHEN count(cost_usd) = count(*) THEN sum(cost_usd) END AS cost_usd
         FROM runs GROUP BY ALL
     ) r USING (dataset, task_id)
 """
@@ -258,6 +238,12 @@ class _Reading:
             return empty.empty_table()
 
 
+def _with_endings(runs: pd.DataFrame) -> pd.DataFrame:
+    runs = runs.assign(passed=runs["verdict"].eq("passed") & ~runs["suspect"])
+    found = endings(runs).mask(~runs["passed"] & runs["stop"].eq("turn_cap"), "cap")
+    return runs.assign(ending=found.mask(runs["verdict"].eq("none"), "no result"))
+
+
 def is_large(corpus: Path) -> bool:
     """Whether what goes through all runs takes long, and more memory than one would keep."""
     try:
@@ -280,11 +266,9 @@ def _warm(corpus: Corpus) -> None:
 
 
 def _read(corpus: Corpus, labels: Labels, stamp: str) -> Snapshot:
-    from depthkit.corpus.columns import table_schema
-
     _warm(corpus)
     reading = _Reading()
-    runs = reading.table(corpus.runs, table_schema(Run))
+    runs = reading.table(lambda: _with_endings(corpus.runs()), _runs_schema())
     tasks = reading.table(corpus.tasks, _task_schema())
     estimates = reading.table(lambda: _flat(corpus.estimates()), ESTIMATES)
     if not estimates.num_rows:
@@ -338,6 +322,13 @@ _TASK_COLUMNS = (
 )
 
 
+def _runs_schema() -> pa.Schema:
+    from depthkit.corpus.columns import table_schema
+
+    made = (pa.field("passed", pa.bool_()), pa.field("ending", pa.string()))
+    return pa.schema([*table_schema(Run), *made])
+
+
 def _task_schema() -> pa.Schema:
     from depthkit.corpus.columns import table_schema
 
@@ -370,10 +361,8 @@ def _put_labels(tables: duckdb.DuckDBPyConnection, labels: Labels) -> None:
 
 def _nothing(problems: tuple[str, ...]) -> Snapshot:
     """A snapshot of nothing, with tables that have the right columns."""
-    from depthkit.corpus.columns import table_schema
-
     tables = duckdb.connect()
-    tables.register("incoming", table_schema(Run).empty_table())
+    tables.register("incoming", _runs_schema().empty_table())
     tables.execute(_RUNS)
     tables.register(
         "incoming",
@@ -406,10 +395,3 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.filename or ''}: {error.strerror or error}."
     return str(error)
-
-
-def depth_text(depth: int | None, caps: tuple[int, ...]) -> str:
-    """D as people read it: ``>80`` above the largest cap, nothing if unknown."""
-    if depth is None:
-        return ""
-    return f">{caps[-1] if caps else ''}" if depth >= ABOVE else str(depth)

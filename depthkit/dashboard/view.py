@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.plots import histogram, plot_models
-from depthkit.dashboard.source import Source, depth_text
+from depthkit.dashboard.source import Source
 from depthkit.dashboard.text import plain
+from depthkit.protocol import depth_text
 
 if TYPE_CHECKING:
     from depthkit.corpus import Corpus

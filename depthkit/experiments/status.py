@@ -20,7 +20,7 @@ from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.experiments.measure import clock, expected_words
 from depthkit.model import Run
-from depthkit.protocol import ABOVE, estimate
+from depthkit.protocol import depth_text, estimate
 from depthkit.trials.forecast import Expected, Key, Most, expected, most, pending, refusing
 from depthkit.trials.landing import Measuring, measuring, running_folder
 
@@ -214,15 +214,12 @@ def status_table(found: Status, *, every: bool) -> Table:
         for heading in ("task", "state", "runs", "missing at most", "D", "next"):
             table.add_column(heading, justify="right" if heading in ("runs", "D") else "left")
         for task in found.tasks:
-            depth = (
-                "" if task.D is None else f">{found.caps[-1]}" if task.D == ABOVE else str(task.D)
-            )
             table.add_row(
                 Text(f"{task.dataset}/{task.task_id}"),
                 task.state,
                 str(task.runs),
                 str(task.missing),
-                depth,
+                depth_text(task.D, found.caps),
                 Text(", ".join(task.next)),
             )
         return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from depthkit.corpus.files import counted
 from depthkit.generation.log import Spent, TaskLog, read_log, task_logs
+from depthkit.stats import quantile
 
 
 @dataclass
@@ -114,7 +114,7 @@ def _medians(spent: Iterable[Spent]) -> dict[str, float | None]:
 
 
 def _median(values: list[float]) -> float | None:
-    return round(statistics.median(values), 6) if values else None
+    return round(quantile(values, 0.5), 6) if values else None
 
 
 def _took(spent: Spent) -> str:

@@ -39,6 +39,7 @@ __all__ = [
     "Planned",
     "cap_statement",
     "counted_runs",
+    "depth_text",
     "estimate",
     "evaluation_runs",
     "first_of_attempts",
@@ -65,6 +66,13 @@ FREE_RUNS = 2
 
 RUNS_PER_CAP = 2
 """Most runs of one model under one cap; the second is skipped once the first passes."""
+
+
+def depth_text(depth: float | None, caps: Sequence[int]) -> str:
+    """D as people read it: ``>80`` above the largest cap, nothing if unknown."""
+    if depth is None or depth != depth:
+        return ""
+    return f">{caps[-1] if caps else ''}" if depth >= ABOVE else f"{depth:g}"
 
 
 @dataclass(frozen=True)

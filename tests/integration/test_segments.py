@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from toys import reply, write_segments
 
+from depthkit.artifacts.model_results import evaluation
 from depthkit.corpus import Corpus
-from depthkit.experiments.evaluate import evaluation
 from depthkit.experiments.measure import measure
 from depthkit.model import Run
 from depthkit.protocol import Planned

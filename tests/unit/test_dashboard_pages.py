@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from corpora import Spec, write_corpus
+from typer.testing import CliRunner
 
+from depthkit.artifacts.audit import audit_table
+from depthkit.artifacts.run_ends import run_ends_figure
+from depthkit.artifacts.tables import MISSING
+from depthkit.cli import app as cli
 from depthkit.dashboard import app
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.pages import PAGES
 from depthkit.dashboard.pages.solution import solution
 from depthkit.dashboard.plots import plot_models
 from depthkit.dashboard.source import Source
+from depthkit.stats import DepthQuantile
 from depthkit.tasks.calibration import write_family
 
 
@@ -19,6 +28,49 @@ from depthkit.tasks.calibration import write_family
 def paper() -> Context:
     source = Source("paper")
     return Context(Site({"paper": "paper"}), "paper", source, source.load())
+
+
+@pytest.mark.parametrize("name", ["demo", "paper", "attempts"])
+def test_dashboard_and_artifacts_say_the_same_of_a_corpus(name: str):
+    source = Source(name)
+    context = Context(Site({name: name}), name, source, source.load())
+    page = PAGES["overview"](context, {})
+    assert page is not None and source.corpus is not None
+    rows = [
+        [
+            re.sub("<.*?>", "", cell).replace(",", "")
+            for cell in re.findall("<td.*?>(.*?)</td>", row)
+        ]
+        for row in re.findall("<tr>(<td.*?)</tr>", page)
+    ]
+    shown = {row[0]: row[3:7] for row in rows}
+    printed = audit_table(source.corpus).frame.set_index("dataset")
+    assert set(shown) == set(printed.index)
+    for dataset, table in printed.iterrows():
+        solved = f"{table['solved']} of {table['sampled']}" if table["sampled"] else MISSING
+        numbers = [str(DepthQuantile(table["D"], table["D_above"]))]
+        numbers += [MISSING if pd.isna(table[x]) else f"{table[x]:g}" for x in "NW"]
+        assert shown[dataset] == [solved, *numbers]
+    ends = context.snapshot.rows(
+        "SELECT model, ending AS outcome, count(*) AS n FROM runs WHERE verdict <> 'none' "
+        "AND cap IS NULL AND purpose IN ('free', 'evaluation') AND (dataset, task_id) IN "
+        "(SELECT (dataset, task_id) FROM tasks WHERE family = 'ours') GROUP BY ALL"
+    )
+    counted = {(row["model"], row["outcome"]): row["n"] for row in ends}
+    for row in run_ends_figure(source.corpus).frame.to_dict("records") if counted else ():
+        assert counted.get((row["model"], row["outcome"]), 0) == row["runs"]
+
+
+@pytest.mark.parametrize(("cost", "whole"), [(None, None), (0.25, 0.75)])
+def test_a_task_with_a_run_of_unknown_cost_shows_none(
+    tmp_path: Path, cost: float | None, whole: float | None
+):
+    one, other, *_ = write_corpus(tmp_path / "a", [Spec("a", 1)]).run_records()
+    corpus = write_corpus(tmp_path / "c", [])
+    corpus.append_run(one.model_copy(update={"cost_usd": 0.5}))
+    corpus.append_run(other.model_copy(update={"cost_usd": cost}))
+    task = Source(corpus).load().task("a", "task-0")
+    assert task is not None and task["cost_usd"] == whole
 
 
 def test_a_task_shows_its_replays_and_what_was_merged_from_it(paper: Context):
@@ -80,3 +132,15 @@ def test_a_brush_in_a_cell_chooses_in_all_plots():
     assert sum(bins.data["chosen"]) == 4
     tables = [pane for pane in view.select() if "tasks chosen" in str(getattr(pane, "object", ""))]
     assert "4 of 12 tasks chosen" in tables[0].object
+
+
+def test_above_the_largest_cap_is_written_with_the_caps_of_the_corpus(tmp_path: Path):
+    corpus = write_corpus(tmp_path / "c", [Spec("a", 99, turns=12)])
+    settings = corpus.path / "corpus.toml"
+    settings.write_text(settings.read_text().replace("[1, 2, 3, 5, 10, 20, 40, 80]", "[1, 2, 3]"))
+    for command in (["estimates"], ["status", "--tasks"]):
+        said = CliRunner().invoke(cli, [*command, str(corpus.path)]).stdout
+        assert ">3" in said and ">80" not in said
+    source = Source(corpus.path)
+    overview = PAGES["overview"](Context(Site({"c": "c"}), "c", source, source.load()), {})
+    assert overview is not None and "&gt;3<" in overview

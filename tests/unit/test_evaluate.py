@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from depthkit.artifacts.model_results import evaluation, models_table
+from depthkit.cli import app
 from depthkit.corpus import Corpus
-from depthkit.experiments.evaluate import evaluation
 from depthkit.model import Purpose, Run, Segment, Task, Verdict
 from depthkit.protocol import Planned, evaluation_runs
 
@@ -21,9 +23,10 @@ def run(
     purpose: Purpose = "evaluation",
     model: str = "m",
     suspect: bool = False,
+    run_id: str = "",
 ) -> Run:
     return Run(
-        run_id=f"{task}-{model}-{purpose}-{attempt}",
+        run_id=run_id or f"{task}-{model}-{purpose}-{attempt}",
         dataset="d",
         task_id=task,
         model=model,
@@ -84,6 +87,19 @@ def test_a_suspect_pass_is_no_pass(corpus: Corpus) -> None:
 
 def test_an_unknown_cost_is_not_counted_as_nothing(corpus: Corpus) -> None:
     assert evaluation(corpus)["cost_usd"].isna().all()
+
+
+def test_the_command_prints_what_table_2_says(corpus: Corpus) -> None:
+    """Of an attempt that was run twice, one run counts, and a pass is of all segments."""
+    corpus.append_run(run("three", 1, "passed", None, run_id="z-again"))
+    corpus.append_run(run("three", 2, "passed", None))
+    (row,) = evaluation(corpus).to_dict("records")
+    (printed,) = models_table(corpus).frame.to_dict("records")
+    assert {name: row[name] for name in printed} == pytest.approx(printed, nan_ok=True)
+    assert row["runs"] == 4
+    assert row["segments"] == pytest.approx((0.5 + (2 / 3 + 1) / 2) / 2)
+    said = CliRunner().invoke(app, ["evaluate", str(corpus.path)]).stdout
+    assert f"{row['pass_at_1']:.0%}" in said and "0.67" in said
 
 
 def test_evaluation_is_two_runs_a_model_apart_from_those_that_measure_depth() -> None:

@@ -9,9 +9,9 @@ import pandas as pd
 from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard import html
 from depthkit.dashboard.html import Context
-from depthkit.dashboard.source import depth_text
 from depthkit.dashboard.text import plain
 from depthkit.errors import DepthkitError
+from depthkit.protocol import depth_text
 
 
 def derived(context: Context, dataset: str, task_id: str) -> str:

@@ -16,9 +16,10 @@ from depthkit.dashboard.html import Context
 from depthkit.dashboard.listing import Query
 from depthkit.dashboard.marked import Marked
 from depthkit.dashboard.pages.marks import mark_fields
-from depthkit.dashboard.source import depth_text, is_large
+from depthkit.dashboard.source import is_large
 from depthkit.dashboard.text import exact, plain
 from depthkit.errors import DepthkitError
+from depthkit.stats import depth_quantile, quantile
 
 if TYPE_CHECKING:
     from depthkit.artifacts.claims import Claims
@@ -74,9 +75,8 @@ def _datasets(context: Context) -> str:
         """
         SELECT dataset, any_value(family) AS family, count(*) AS tasks,
             count(*) FILTER (solved) AS solved, count(*) FILTER (solved IS NOT NULL) AS known,
-            quantile_disc(D, 0.5) FILTER (solved AND final) AS D,
-            median(N) FILTER (solved) AS N, median(W) FILTER (solved) AS W,
-            sum(runs) AS runs, sum(cost_usd) AS cost,
+            list(D) FILTER (solved AND final) AS D,
+            list(N) FILTER (solved) AS N, list(W) FILTER (solved) AS W, sum(runs) AS runs,
             count(*) FILTER (final) AS final, min(place) AS place
         FROM tasks GROUP BY dataset ORDER BY place
         """
@@ -89,9 +89,8 @@ def _datasets(context: Context) -> str:
             plain(row["family"] or ""),
             f"{row['tasks']:,}",
             f"{row['solved']:,} <small>of {row['known']:,}</small>" if row["known"] else MISSING,
-            plain(depth_text(row["D"], caps) or MISSING),
-            plain(html.written(row["N"], "number")),
-            plain(html.written(row["W"], "number")),
+            plain(depth_quantile(row["D"] or [], 0.5, caps=caps)),
+            *(plain(html.written(quantile(row[name] or [], 0.5), "number")) for name in "NW"),
             f'<a href="{context.page("runs", dataset=row["dataset"])}">{int(row["runs"]):,}</a>',
             f"{row['final']:,}",
         ]

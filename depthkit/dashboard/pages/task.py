@@ -13,8 +13,9 @@ from depthkit.dashboard.listing import Query
 from depthkit.dashboard.pages.beside import derived, replays
 from depthkit.dashboard.pages.marks import marks
 from depthkit.dashboard.pages.solution import code, solution
-from depthkit.dashboard.source import ENDINGS, depth_text
+from depthkit.dashboard.source import ENDINGS
 from depthkit.dashboard.text import block, plain
+from depthkit.protocol import depth_text
 
 _HINT = (
     '<p class="hint">Its directory is not known here; <code>depthkit dashboard --tasks DIR</code> '
