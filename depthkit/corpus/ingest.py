@@ -35,6 +35,7 @@ from depthkit.corpus.outcome import (
     agent_minutes,
     context_tokens,
     judge,
+    last_rewards,
     smallest_reward,
     stated_cap,
     total,
@@ -46,6 +47,7 @@ from depthkit.corpus.trajectory import read_trajectory, timestamp
 from depthkit.corpus.turns import agent_folders
 from depthkit.errors import DepthkitError
 from depthkit.model import Purpose, Run, Segment, Task
+from depthkit.protocol.verdict import passes
 
 _BATCH = 100
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/")
@@ -318,8 +320,9 @@ class _Intake:
                 stop_segment=len(records) or None,
                 segments_passed=None
                 if outcome.verdict == "none"
-                else sum(part.passed is True for part in parts),
+                else sum(passes(part.rewards) is True for part in parts),
                 reward=smallest_reward(parts),
+                rewards=last_rewards(parts),
                 turns=turns,
                 first_claim_turn=parts[0].trajectory.first_claim_turn,
                 agent_minutes=agent_minutes(parts),

@@ -1,12 +1,12 @@
 """What a Harbor trial that someone else ran came to: verdict, stop, turns; read off, never guessed.
 
-Pure over the parsed ``result.json`` and trajectories. Where the files cannot show how a run
+Pure over the parsed ``result.json`` and trajectories; which rewards pass is said in
+:mod:`depthkit.protocol.verdict`. Where the files cannot show how a run
 ended, the weakest claim that fits is made and ``detail`` says what is missing.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +14,24 @@ from depthkit.corpus.files import mask_text, one_line
 from depthkit.corpus.trajectory import Trajectory, count, timestamp
 from depthkit.corpus.turns import request_times
 from depthkit.model import Stop, Verdict
+from depthkit.protocol.verdict import (
+    STOP_OF_ERROR,
+    TIME_LIMIT_ERROR,
+    all_pass,
+    passes,
+    reward_of,
+    rewards_kept,
+)
 
 _CALLS_A_SUMMARY = 3
 """Summary, questions, answers (Appendix J)."""
 
-_TIME_LIMIT = "AgentTimeoutError"
 # The agent program ended by itself, with an error status; the state it left was verified.
 _AGENT_EXIT = "NonZeroAgentExitCodeError"
 
 _STOP_OF_ERROR: dict[str, Stop] = {
-    "CancelledError": "cancelled",
+    **STOP_OF_ERROR,
     "KeyboardInterrupt": "cancelled",
-    "BudgetExceededError": "budget",
     "ContentPolicyViolationError": "refused",
     "AgentSafetyRefusalError": "refused",
     **dict.fromkeys(
@@ -46,10 +52,8 @@ _STOP_OF_ERROR: dict[str, Stop] = {
             "AuthenticationError",
             "BadGatewayError",
             "BadRequestError",
-            "ContextLengthExceededError",
             "ContextWindowExceededError",
             "InternalServerError",
-            "ModelCallError",
             "ModelNotFoundError",
             "NotFoundError",
             "OutputLengthExceededError",
@@ -97,31 +101,10 @@ class Part:
         return max(0, len(times) - calls)
 
     @property
-    def rewards(self) -> dict[str, Any]:
-        """What the verifier gave; empty where it gave nothing."""
+    def rewards(self) -> object:
+        """What the verifier gave."""
         verifier = self.record.get("verifier_result")
-        rewards = verifier.get("rewards") if isinstance(verifier, dict) else None
-        return rewards if isinstance(rewards, dict) else {}
-
-    @property
-    def reward(self) -> float | None:
-        """The smallest of the rewards, since every check must pass (Eq. 1).
-
-        ``None`` where there is none, or one is no finite number.
-        """
-        values = list(self.rewards.values())
-        if not values or not all(isinstance(v, int | float) for v in values):
-            return None
-        try:
-            rewards = [float(value) for value in values]
-        except OverflowError:
-            return None
-        return min(rewards) if all(map(math.isfinite, rewards)) else None
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the segment passes; ``None`` without a reward."""
-        return None if self.reward is None else self.reward >= 1
+        return verifier.get("rewards") if isinstance(verifier, dict) else None
 
 
 @dataclass(frozen=True)
@@ -146,13 +129,14 @@ def judge(result: dict[str, Any], parts: list[Part]) -> Outcome:
         kind = str(error.get("exception_type") or "an error without a name")
         message = mask_text(str(error.get("exception_message") or ""))
         note = one_line(f"{kind}: {message}".rstrip(": "))
-    if error and kind not in (_TIME_LIMIT, _AGENT_EXIT):
+    if error and kind not in (TIME_LIMIT_ERROR, _AGENT_EXIT):
         return Outcome("none", _stop_of_error(kind, error), note)
-    verdict = _verdict(parts)
-    if verdict == "none":
+    passed = all_pass([passes(part.rewards) for part in parts])
+    if passed is None:
         why = "the verifier gave no usable reward"
         return Outcome("none", "infrastructure", f"{note}; {why}" if note else why)
-    if kind == _TIME_LIMIT:
+    verdict: Verdict = "passed" if passed else "failed"
+    if kind == TIME_LIMIT_ERROR:
         return Outcome(verdict, "time_limit")
     if kind == _AGENT_EXIT:
         return Outcome(verdict, "submitted", note)
@@ -214,22 +198,20 @@ def total_cost(parts: list[Part]) -> float | None:
 
 def smallest_reward(parts: list[Part]) -> float | None:
     """The smallest reward over all segments, as all must pass (Eq. 2)."""
-    rewards = [part.reward for part in parts]
+    rewards = [reward_of(part.rewards) for part in parts]
     known = [reward for reward in rewards if reward is not None]
     return min(known) if len(known) == len(rewards) else None
+
+
+def last_rewards(parts: list[Part]) -> dict[str, float] | None:
+    """All keys of the last segment that was verified."""
+    return next((kept for part in reversed(parts) if (kept := rewards_kept(part.rewards))), None)
 
 
 def total(values: list[int | None]) -> int | None:
     """Sum, or ``None`` if any value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
-
-
-def _verdict(parts: list[Part]) -> Verdict:
-    passed = [part.passed for part in parts]
-    if False in passed:
-        return "failed"
-    return "passed" if passed and None not in passed else "none"
 
 
 def _first_error(result: dict[str, Any], parts: list[Part]) -> dict[str, Any] | None:

@@ -19,11 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from depthkit.errors import DepthkitError
 from depthkit.protocol import Planned
+from depthkit.protocol.verdict import all_pass, passes, reward_of
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.text import printable
 from depthkit.trials import engine
-from depthkit.trials.run import ENVIRONMENT, new_run_id
-from depthkit.trials.verdict import reward_of
+from depthkit.trials.run import ENVIRONMENT, ignore_thresholds, new_run_id
 from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, suspicion
 
 if TYPE_CHECKING:
@@ -210,10 +210,7 @@ async def _try(task: LoadedTask, role: Role, folder: Path, online: bool) -> Tria
     except (ValueError, RuntimeError, OSError) as error:
         # Harbor refuses the task, for example for a network policy that cannot be kept.
         return TrialOutcome(None, _no_segments(task), error=_line(error))
-    if role == "nothing":
-        # Every segment is to be tried, though the task would stop at the first that fails.
-        for step in trial.task.config.steps or []:
-            step.min_reward = None
+    ignore_thresholds(trial)  # Every segment is to be tried.
     result = await trial.run()
     return _outcome(task, result, folder / name)
 
@@ -261,19 +258,17 @@ def _outcome(task: LoadedTask, result: TrialResult, folder: Path) -> TrialOutcom
     for number, part in enumerate(parts):
         name = segments[number].name
         where = folder / "steps" / name if result.step_results else folder
-        reward = reward_of(part.verifier_result.rewards if part.verifier_result else None)
+        rewards = part.verifier_result.rewards if part.verifier_result else None
         errors.append(part.exception_info)
         segments[number] = SegmentResult(
             name=name,
-            passed=None if reward is None else reward >= 1,
-            reward=reward,
+            passed=passes(rewards),
+            reward=reward_of(rewards),
             last_lines=_last_lines(where),
         )
-    verdicts = [segment.passed for segment in segments]
-    passed = False if False in verdicts else None if None in verdicts else True
     error = next((e for e in errors if e is not None), None)
     return TrialOutcome(
-        passed=passed,
+        passed=all_pass([segment.passed for segment in segments]),
         segments=tuple(segments),
         error=_line(f"{error.exception_type}: {error.exception_message}") if error else None,
         suspect=suspicion(folder),

@@ -299,6 +299,7 @@ class CappedTerminus2(Terminus2):
             "cap": self.options.cap,
             "segment": self._segment,
             "turns": len(self._turns),
+            "turns_left": self._limit - len(self._turns),
             "end": self._end,
             "first_claim_turn": claims[0] if claims else None,
             "parse_errors": sum(turn["parse_error"] for turn in self._turns),

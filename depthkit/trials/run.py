@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from depthkit.corpus.files import one_line
 from depthkit.model import Run
 from depthkit.protocol import Planned
+from depthkit.protocol.verdict import SegmentRecord, judge, passes, rewards_kept
 from depthkit.trials import engine
-from depthkit.trials.verdict import SegmentRecord, judge, reward_of
 from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, doubt, suspicion
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ async def run_trial(
     )
     trial = await Trial.create(config)
     if task.record.k > 1:
+        ignore_thresholds(trial)
         _end_at_first_failure(trial)
     started = datetime.now(UTC)
     try:
@@ -183,6 +184,15 @@ async def run_trial(
     path = trials_dir / run_id / RUN_FILE
     path.write_text(run.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return run
+
+
+def ignore_thresholds(trial: Trial) -> None:
+    """Let no ``min_reward`` of the task's steps end a trial: that is for our own rule to say.
+
+    Harbor compares a plain number with the key ``reward`` alone, and with more than 1 if asked to.
+    """
+    for step in trial.task.config.steps or []:
+        step.min_reward = None
 
 
 def _end_at_first_failure(trial: Trial) -> None:
@@ -202,7 +212,7 @@ def _end_at_first_failure(trial: Trial) -> None:
     async def before(event: TrialHookEvent) -> None:
         steps = event.result.step_results or []
         verified = [step.verifier_result for step in steps[:-1]]
-        if not all((reward_of(v.rewards if v else None) or 0) >= 1 for v in verified):
+        if not all(passes(v.rewards if v else None) for v in verified):
             end()
 
     async def after(event: TrialHookEvent) -> None:  # noqa: ARG001 - Harbor's signature
@@ -238,6 +248,7 @@ def _record(
         stop_segment=judgement.stop_segment,
         segments_passed=judgement.segments_passed,
         reward=judgement.reward,
+        rewards=next((kept for s in reversed(segments) if (kept := rewards_kept(s.rewards))), None),
         turns=facts.get("turns"),
         first_claim_turn=facts.get("first_claim_turn"),
         agent_minutes=round(seconds / 60, 4) if (seconds := facts.get("agent_seconds")) else None,

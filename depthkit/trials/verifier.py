@@ -52,6 +52,7 @@ from harbor.verifier.verifier import (
     VerifierOutputParseError,
 )
 
+from depthkit.protocol.verdict import passes
 from depthkit.tasks.text import printable
 from depthkit.trials.environment import DockerEnvironment
 from depthkit.trials.snapshot import (
@@ -62,7 +63,6 @@ from depthkit.trials.snapshot import (
     take_snapshot,
 )
 from depthkit.trials.traces import as_root, no_traces
-from depthkit.trials.verdict import reward_of
 from depthkit.trials.watch import Watch
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class WatchedVerifier(Verifier):
                 result = await self._verify_live(watch, marked.variables)
                 watch.rewards = result.rewards
                 contents = _rewards_in(self.trial_paths.verifier_dir)
-                if len({_passes(self._parsed(name)) for name in contents}) > 1:
+                if len({bool(passes(self._parsed(name))) for name in contents}) > 1:
                     watch.suspect.append("reward.txt and reward.json contradict each other")
-                if _passes(result.rewards):
+                if passes(result.rewards):
                     bait = asyncio.create_task(self._lay_bait(watch))
                     try:
                         await self._compare(watch, snapshot, closing, running, set(contents))
@@ -251,7 +251,7 @@ class WatchedVerifier(Verifier):
             # Twice if it fails and that is to count, since a verdict may vary by itself.
             for _ in range(1 if running else 2):
                 rewards, names = await self._verify_copy(snapshot, closing)
-                watch.confirmed = _passes(rewards)
+                watch.confirmed = bool(passes(rewards))
                 if watch.confirmed:
                     break
             fleeting = [] if watch.confirmed else await self._in_memory()
@@ -351,7 +351,3 @@ def _rewards_in(folder: Path) -> dict[str, str]:
         for name in _REWARDS
         if (path := folder / name).is_file() and not path.is_symlink()
     }
-
-
-def _passes(rewards: Mapping[str, float] | None) -> bool:
-    return (reward_of(rewards) or 0) >= 1

@@ -75,7 +75,10 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
         **kwargs: Any,
     ) -> Played:
         monkeypatch.setenv("OPENAI_API_KEY", "unused")
-        task = load_task(write_segments(tmp_path / "set" / f"segments-{k}", k))
+        folder = write_segments(tmp_path / "set" / f"segments-{k}", k)
+        if edit := kwargs.pop("edit", None):
+            edit(folder)
+        task = load_task(folder)
         context = kwargs.pop("context_tokens", 100_000)
         spec = ModelSpec(
             name="m",
@@ -130,6 +133,29 @@ def test_a_cap_covers_all_parts_and_every_part_reports_the_turns_used(
     assert "Parts not finished by turn 5 fail" in played.prompts[0]
     assert "Turns used so far: 2 of 5." in played.prompts[2]
     assert "Turns used so far: 3 of 5." in played.prompts[3]
+
+
+@pytest.mark.parametrize("min_reward", ["1.0", "{ reward = 1.0, style = 0.9 }"])
+def test_no_threshold_of_the_task_ends_a_run_whose_segments_pass(
+    play: Callable[..., Played], min_reward: str
+) -> None:
+    def edit(folder: Path) -> None:
+        config = folder / "task.toml"
+        text = config.read_text().replace("[[steps]]", f"[[steps]]\nmin_reward = {min_reward}")
+        config.write_text(text)
+        for number, verdict in enumerate(
+            ('"reward": $reward, "style": 0.4', '"correct": $reward', '"reward": $reward, "s": 12'),
+            start=1,
+        ):
+            test = folder / f"steps/s{number}/tests/test.sh"
+            written = f"echo {json.dumps('{' + verdict + '}')} > /logs/verifier/reward.json"
+            test.write_text(
+                test.read_text().replace("echo $reward > /logs/verifier/reward.txt", written)
+            )
+
+    played = play(3, [do(1), do(2), do(3), reply(complete=True)], edit=edit)
+    assert played.outcome == ("passed", "submitted", 3, 3, 4)
+    assert played.run.rewards == {"reward": 1.0, "s": 12.0}
 
 
 def test_the_cap_stops_the_run_in_the_middle_of_a_segment(play: Callable[..., Played]) -> None:

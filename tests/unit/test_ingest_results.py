@@ -30,6 +30,8 @@ MODEL_ERROR = ("RateLimitError", "litellm.RateLimitError: slow down")
         ({"reward": float("nan")}, "none", "infrastructure"),
         ({"verifier_result": {"rewards": {"a": 1, "b": 0.5}}}, "failed", "submitted"),
         ({"verifier_result": {"rewards": {"a": 1, "b": 1}}}, "passed", "submitted"),
+        ({"verifier_result": {"rewards": {"reward": 1, "style": 0.4}}}, "passed", "submitted"),
+        ({"verifier_result": {"rewards": {"reward": 0, "style": 1}}}, "failed", "submitted"),
         ({"verifier_result": {"rewards": {"a": "1"}}}, "none", "infrastructure"),
         ({"verifier_result": {"rewards": {"a": 10**400}}}, "none", "infrastructure"),
         # An exception does not mean a failure, and a time limit without a reward is no result.
@@ -200,6 +202,24 @@ def test_segments_of_a_trial_are_judged_together(tmp_path: Path) -> None:
     turns = corpus.turns()
     assert turns["segment"].tolist() == [1] * 3 + [2] * 4
     assert turns["turn"].tolist() == list(range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("rewards", "verdict"), [((1.0, None), "none"), ((None, 1.0), "none"), ((0.0, None), "failed")]
+)
+def test_a_segment_without_a_reward_is_not_passed_over(
+    tmp_path: Path, rewards: tuple[float | None, ...], verdict: str
+) -> None:
+    steps = [segment(str(number), reward, 3) for number, reward in enumerate(rewards)]
+    run = take_one(tmp_path, result(reward=1.0, step_results=steps, agent_result=None))
+    assert run.verdict == verdict
+
+
+def test_imported_runs_keep_every_reward_of_the_last_segment_verified(tmp_path: Path) -> None:
+    steps = [segment("one", 1.0, 3), segment("two", 1.0, 3), segment("three", None, 0)]
+    steps[1]["verifier_result"]["rewards"] = {"reward": 1, "style": 0.4, "odd": "x"}
+    run = take_one(tmp_path, result(reward=1.0, step_results=steps, agent_result=None))
+    assert run.rewards == {"reward": 1.0, "style": 0.4}
 
 
 def test_a_model_error_that_only_a_segment_records_is_seen(tmp_path: Path) -> None:

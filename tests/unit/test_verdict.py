@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from depthkit.trials.verdict import SegmentRecord, judge, reward_of
+from depthkit.protocol.verdict import (
+    SegmentRecord,
+    all_pass,
+    judge,
+    passes,
+    reward_of,
+    rewards_kept,
+)
 
 SUBMITTED = {"end": "submitted", "cap": None}
 
@@ -49,6 +57,9 @@ SUBMITTED = {"end": "submitted", "cap": None}
             ("failed", "terminal_broken"),
         ),
         (None, "RewardFileEmptyError", {"end": "error"}, ("failed", "time_limit")),
+        # Nor a verifier that ran and gave no number; NaN is no pass.
+        ({"reward": math.nan}, None, SUBMITTED, ("failed", "submitted")),
+        ({}, None, SUBMITTED, ("failed", "submitted")),
         (None, "CancelledError", {"end": "error"}, ("none", "cancelled")),
     ],
 )
@@ -61,7 +72,7 @@ def test_verdict_and_stop(
     judgement = judge([SegmentRecord(rewards, error, "why", facts)], k=1)
     assert (judgement.verdict, judgement.stop) == expected
     assert (judgement.reward is None) == (judgement.verdict == "none")
-    if judgement.verdict == "none" or (error or "").startswith(("Verifier", "Reward")):
+    if judgement.verdict == "none" or reward_of(rewards) is None:
         assert judgement.detail
 
 
@@ -70,10 +81,48 @@ def test_an_end_that_nobody_recorded_is_not_guessed() -> None:
         judge([SegmentRecord({"reward": 1.0})], k=1)
 
 
-def test_every_reward_must_be_full() -> None:
-    assert reward_of({"a": 1.0, "b": 0.5}) == 0.5
-    assert reward_of({}) is None
-    assert reward_of(None) is None
+@pytest.mark.parametrize(
+    ("rewards", "reward", "kept"),
+    [
+        (
+            {"reward": 1, "style": 0.4, "n_tests_failed": 0},
+            1,
+            ["reward", "style", "n_tests_failed"],
+        ),
+        ({"reward": 0, "style": 1}, 0, ["reward", "style"]),
+        ({"a": 1.0, "b": 0.5}, 0.5, ["a", "b"]),
+        ({"reward": 1, "loss": math.inf}, 1, ["reward"]),
+        ({"reward": "1"}, None, []),
+        ({"a": 1, "b": 10**400}, None, ["a"]),
+        ({}, None, []),
+    ],
+)
+def test_the_key_reward_decides_where_it_is_there_else_the_smallest(
+    rewards: dict[str, Any], reward: float | None, kept: list[str]
+) -> None:
+    assert reward_of(rewards) == reward
+    assert passes(rewards) == (None if reward is None else reward == 1)
+    assert list(rewards_kept(rewards) or {}) == kept
+
+
+def test_a_verifier_that_did_not_run_gave_no_rewards() -> None:
+    assert (reward_of(None), passes(None), rewards_kept(None)) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("segments", "run"),
+    [
+        ([True, True], True),
+        ([True, None], None),
+        ([True, None, True], None),
+        ([None, False], False),
+        ([], None),
+    ],
+)
+def test_a_run_passes_only_if_every_segment_is_known_to(
+    segments: list[bool | None], run: bool | None
+) -> None:
+    assert all_pass(segments) is run
 
 
 FULL, ZERO = {"reward": 1.0}, {"reward": 0.0}
@@ -109,6 +158,11 @@ OVER = SegmentRecord(None, "RunOverError", "the run ended")
         ([DONE, SegmentRecord(FULL, "ModelCallError")], "none", "model_error", 2, None),
         ([DONE, SegmentRecord(None, facts=DONE.facts)], "none", "infrastructure", 2, None),
         ([OVER], "none", "infrastructure", 1, None),
+        # Something else ended the trial: no cap and no ceiling while turns are left.
+        (
+            [SegmentRecord(FULL, facts={**DONE.facts, "turns_left": 3})],
+            *("none", "infrastructure", 1, None),
+        ),
     ],
 )
 def test_segments_are_judged_in_order_up_to_the_first_that_ends_the_run(

@@ -1,11 +1,13 @@
 """From what Harbor recorded of a trial to a verdict and a stop: read off, never guessed.
 
-Pure: the records go in, the judgement comes out. A single-instruction task is a task of one
-segment.
+What makes a segment pass, and several of them, is said here for every run, our own and those that
+somebody else ran (:mod:`depthkit.corpus.outcome`). Pure: the records go in, the judgement comes
+out. A single-instruction task is a task of one segment.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +16,6 @@ from depthkit.model import Stop, Verdict
 
 TIME_LIMIT_ERROR = "AgentTimeoutError"
 RUN_OVER_ERROR = "RunOverError"
-MODEL_ERRORS = frozenset({"ModelCallError", "ContextLengthExceededError"})
 VERIFIER_ERRORS = frozenset(
     {
         "RewardFileEmptyError",
@@ -26,9 +27,14 @@ VERIFIER_ERRORS = frozenset(
 )
 """Errors of a verifier that ran in a living container and came to no number."""
 
-CANCELLED = "CancelledError"
-REFUSED = "RefusedError"
-BUDGET = "BudgetExceededError"
+STOP_OF_ERROR: dict[str, Stop] = {
+    "CancelledError": "cancelled",
+    "BudgetExceededError": "budget",
+    "RefusedError": "refused",
+    "ModelCallError": "model_error",
+    "ContextLengthExceededError": "model_error",
+}
+"""Errors after which there is no result and the container is not to blame."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,47 @@ class Judgement:
     detail: str | None = None
 
 
-def reward_of(rewards: Mapping[str, float] | None) -> float | None:
-    """One number of a verifier's rewards: the smallest, since every check must pass (Eq. 1).
+def rewards_kept(rewards: object) -> dict[str, float] | None:
+    """What a verifier gave, by key, less what is no finite number; ``None`` if it did not run."""
+    if not isinstance(rewards, Mapping):
+        return None
+    numbers = {str(key): _number(value) for key, value in rewards.items()}
+    return {key: number for key, number in numbers.items() if number is not None}
 
-    ``None`` where the verifier gave none.
+
+def reward_of(rewards: object) -> float | None:
+    """One number of a verifier's rewards: ``reward`` decides where it is there, else the smallest.
+
+    Harbor looks at ``reward`` too; without it every key is a check that must pass (Eq. 1).
+    ``None`` where there is none, or one that would decide is no finite number.
     """
-    return float(min(rewards.values())) if rewards else None
+    if not isinstance(rewards, Mapping) or not rewards:
+        return None
+    numbers = list(map(_number, [rewards["reward"]] if "reward" in rewards else rewards.values()))
+    known = [number for number in numbers if number is not None]
+    return min(known) if len(known) == len(numbers) else None
+
+
+def passes(rewards: object) -> bool | None:
+    """Whether a segment passes: at a reward of 1, whatever less the task would be content with.
+
+    ``None`` without a reward.
+    """
+    reward = reward_of(rewards)
+    return None if reward is None else reward >= 1
+
+
+def all_pass(segments: Sequence[bool | None]) -> bool | None:
+    """Whether a run over segments passes: ``None`` unless one fails or each is known to pass."""
+    return False if False in segments else None if None in segments or not segments else True
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
@@ -112,16 +153,20 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
         if undecided:
             return replace(_failed(stop, number, passed, k), detail=_line(segment))
         reward = reward_of(segment.rewards)
-        if reward is None:
+        if segment.rewards is None:
             return _no_result(segment, number)
-        if reward < 1:
-            return _failed(stop, number, passed, k, reward)
+        if reward is None or reward < 1:
+            failed = _failed(stop, number, passed, k, reward or 0.0)
+            return failed if reward is not None else replace(failed, detail=_line(segment))
         passed += 1
         if number == k:
             return Judgement("passed", stop, 1.0, number, passed)
     if not started:
         return _no_result(SegmentRecord(), 1)
     # The last segment that was started passed, and there was no turn left for the next one.
+    if started[-1].facts.get("turns_left"):
+        line = f"the trial ended after segment {len(started)} of {k}, though turns were left"
+        return Judgement("none", "infrastructure", None, len(started), None, line)
     capped = started[-1].facts.get("cap") is not None
     return _failed("turn_cap" if capped else "turn_ceiling", len(started), passed, k)
 
@@ -131,22 +176,13 @@ def _failed(stop: Stop, segment: int, passed: int, k: int, reward: float = 0.0) 
 
 
 def _no_result(segment: SegmentRecord, number: int) -> Judgement:
-    error = segment.error
-    stop: Stop = "infrastructure"
-    if error in MODEL_ERRORS:
-        stop = "model_error"
-    elif error == CANCELLED:
-        stop = "cancelled"
-    elif error == REFUSED:
-        stop = "refused"
-    elif error == BUDGET:
-        stop = "budget"
+    stop = STOP_OF_ERROR.get(segment.error or "", "infrastructure")
     return Judgement("none", stop, None, number, None, _line(segment))
 
 
 def _line(segment: SegmentRecord) -> str:
     error = segment.error
-    line = f"{error}: {segment.message or ''}" if error else "the verifier gave no reward"
+    line = f"{error}: {segment.message or ''}" if error else "the verifier gave no usable reward"
     return " ".join(line.split())[:500]
 
 
