@@ -6,18 +6,20 @@
 # they wait; so where more engines can be started, each with data, network and temporary files of
 # its own, parts of them run on those at the same time. The tests without an engine run beside all.
 #
-# With so much at once, a test that waits for something may wait too long. So a test that fails is run
-# once more with nothing beside it, and the last lines say which failed, and which did so once only.
+# A test that fails is not run again: what fails now and then is a fault, and so is a test that cannot
+# wait. For the same reason one part, which is most of what trials ask of an engine, runs on purpose
+# beside busy processes; alone and after all others, so that it makes none of them late.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # A part for each further engine, as long as what is left; their containers need no network.
 parts=(
     "budget endpoint ladder readme"
-    "check environment faults many_trials merge trial"
+    "check faults merge trial"
     "attempt calibration_tasks endpoint_faults forgery live replay sample segments"
 )
-again_at_most=5 # where more fail, something is broken, not late
+loaded="environment many_trials"
+load=3 # busy processes
 export DEPTHKIT_NO_SKIP=1
 rm -f .coverage .coverage.*
 scratch=$(mktemp -d)
@@ -29,7 +31,8 @@ names=()
 hosts=()
 arguments=()
 verdicts=()
-last= # index of the part with the first engine, in the foreground
+last= # index of the part with the first engine, in the foreground; the loaded part comes after it
+busy=()
 
 # A third of what a command in a container costs is its filter of system calls, made anew for each. The
 # first engine has Docker's own; further ones let all calls through.
@@ -44,6 +47,7 @@ engine() { # NUMBER up | down
 finish() {
     [ -z "$types" ] || kill "$types" 2>/dev/null || true
     [ ${#beside[@]} -eq 0 ] || kill "${beside[@]}" 2>/dev/null || true
+    [ ${#busy[@]} -eq 0 ] || kill "${busy[@]}" 2>/dev/null || true
     wait
     for number in "${!parts[@]}"; do
         [ ! -d "$scratch/engine-$number" ] || engine "$number" down &
@@ -61,14 +65,14 @@ part() { # NAME DOCKER_HOST PYTEST-ARGUMENTS…; no name of a test file has a sp
     mkdir "$scratch/$1"
 }
 
-tests() { # INDEX [PYTEST-ARGUMENTS…]
+tests() { # INDEX
     local name=${names[$1]}
     # Where processes note what they have in an engine: one place for each engine.
-    if [ "$1" != "$last" ]; then export TMPDIR=$scratch/$name; fi
+    if [ "$1" -lt "$last" ]; then export TMPDIR=$scratch/$name; fi
     if [ -n "${hosts[$1]}" ]; then export DOCKER_HOST=${hosts[$1]}; fi
     # shellcheck disable=SC2086 # the arguments are to be split
     COVERAGE_FILE=$(mktemp -u ".coverage.$name.XXXX") "$python" -m pytest -o cache_dir="$scratch/$name/cache" \
-        --cov --cov-report= --durations=8 --durations-min=10 "${@:2}" ${arguments[$1]}
+        --cov --cov-report= --durations=8 --durations-min=10 ${arguments[$1]}
 }
 
 begin() { # INDEX
@@ -103,7 +107,10 @@ begin 0
 begin 1
 env/base/build.sh
 env/tools/build.sh
-elsewhere=()
+files=()
+for name in $loaded; do files+=("tests/integration/test_$name.py"); done
+under_load=${files[*]}
+elsewhere=("${files[@]/#/--ignore=}")
 if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare >/dev/null; then
     for number in "${!parts[@]}"; do
         files=()
@@ -113,8 +120,9 @@ if [ "$(uname)" = Linux ] && [ "$(id -u)" -eq 0 ] && command -v dockerd unshare 
     done
 fi
 part browser "" tests/browser
-part engine "" tests/integration ${elsewhere[@]+"${elsewhere[@]}"}
+part engine "" tests/integration "${elsewhere[@]}"
 last=$((${#names[@]} - 1))
+part load "" "$under_load"
 
 # --- tests ---
 
@@ -130,6 +138,15 @@ done
 results[last]=$foreground
 beside=()
 
+for ((i = 0; i < load; i++)); do
+    (while kill -0 $$ 2>/dev/null && [ "$SECONDS" -lt 3600 ]; do :; done) &
+    busy+=($!)
+done
+results[last + 1]=0
+(tests "$((last + 1))") 2>&1 | tee "$scratch/load.log" || results[last + 1]=$?
+kill "${busy[@]}"
+busy=()
+
 status=0
 if ! wait "$types"; then
     status=1
@@ -139,14 +156,8 @@ types=
 for i in "${!results[@]}"; do
     [ "${results[i]}" -ne 0 ] || continue
     failed=$(failures "$scratch/${names[i]}.log")
-    count=$(grep -c . <<<"$failed") || true
-    if [ "${results[i]}" -eq 1 ] && [ "$count" -gt 0 ] && [ "$count" -le "$again_at_most" ] &&
-        (tests "$i" --last-failed --last-failed-no-failures none) 2>&1 | tee "$scratch/again.log"; then
-        verdicts+=("passed only when run again, alone: ${failed//$'\n'/, }")
-    else
-        status=${results[i]}
-        verdicts+=("failed: ${failed//$'\n'/, } (${names[i]}, exit code ${results[i]})")
-    fi
+    status=${results[i]}
+    verdicts+=("failed: ${failed//$'\n'/, } (${names[i]}, exit code ${results[i]})")
 done
 "$python" -m coverage combine --quiet
 "$python" -m coverage report

@@ -12,7 +12,10 @@ from pathlib import Path
 import docker
 import docker.errors
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+# How long a page may take says nothing here: on a busy machine the usual five seconds can go by.
+expect.set_options(timeout=60_000)
 
 ROOT = Path(__file__).parent.parent
 BASE_IMAGE = "depthkit/base:1"

@@ -182,7 +182,7 @@ def test_terminal_and_turns_are_in_step_both_ways(watched: Watched):
     expect(page.locator(".turn.now")).to_have_attribute("id", "turn-3")
     page.evaluate("depthkitPlayer.seek(0); depthkitPlayer.play()")
     page.wait_for_function(f"async () => (await ({time})()) > 0.1")
-    expect(page.locator(".turn.now")).to_have_attribute("id", "turn-2", timeout=8000)
+    expect(page.locator(".turn.now")).to_have_attribute("id", "turn-2")
     assert "osprey-45" in page.locator(".player").inner_text()
 
 
@@ -278,7 +278,7 @@ def test_a_brush_chooses_tasks_everywhere_and_stands_in_the_address(watched: Wat
 
 def test_the_overview_compares_with_published_numbers(watched: Watched):
     page = watched.open("/demo/overview")
-    expect(page.locator("#claims .score")).to_contain_text("settings agree", timeout=60_000)
+    expect(page.locator("#claims .score")).to_contain_text("settings agree")
 
 
 def test_a_list_follows_a_corpus_that_grows(watched: Watched, corpora: dict[str, Path]):
@@ -353,7 +353,7 @@ def test_a_report_is_made_again_with_other_parameters_and_opened(watched: Watche
     report.get_by_role("button", name="Make it").click()
     expect(report.get_by_role("progressbar")).to_be_visible()
     # It says so by itself when it is done, with what was made of it.
-    expect(report).to_contain_text("Made, 3 of 3 cells have run.", timeout=60_000)
+    expect(report).to_contain_text("Made, 3 of 3 cells have run.")
     expect(report).to_contain_text("with seed = 7, many = true")
     report.get_by_text("Files").click()
     with page.expect_download() as download:

@@ -69,7 +69,7 @@ def test_axe_finds_nothing_serious_and_the_page_fits_a_phone(watched: Watched, p
         page = watched.open(path)
         expect(page.locator("h1")).to_be_visible()
         expect(page.locator(".provenance")).to_contain_text(re.compile(r"\d scripted"))
-        expect(page.locator("[data-claims]")).to_have_count(0, timeout=60_000)
+        expect(page.locator("[data-claims]")).to_have_count(0)
         assert serious(page) == [], theme
     assert overflow(page) <= 0
     page.set_viewport_size(PHONE)

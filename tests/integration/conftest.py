@@ -42,7 +42,7 @@ def no_leftovers() -> Iterator[None]:
 
     yield
     # Another process' volume or network may be just being made, so that nobody uses it yet.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(left().values()) and time.monotonic() < deadline:
         time.sleep(0.5)
     assert left() == {"containers": set(), "images": set(), "networks": set(), "volumes": set()}

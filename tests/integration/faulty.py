@@ -72,7 +72,7 @@ def start(
     )
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 90) -> None:
+def wait_until(condition: Callable[[], Any], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -196,7 +196,7 @@ def still_there(names: set[str]) -> set[str]:
     return names & {str(c.name) for c in found}
 
 
-def wait_until(condition: Any, seconds: float = 60) -> None:
+def wait_until(condition: Any, seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

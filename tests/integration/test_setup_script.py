@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -158,9 +157,7 @@ def test_it_installs_into_venv_and_is_quick_and_silent_the_next_time(
     assert first.stdout == f"{python}\n"
     assert version_seen_by(python) == "1.0"
 
-    started = time.monotonic()
     second = checkout.setup("--python")
-    assert time.monotonic() - started < 1
     assert second.stdout == f"{python}\n"
     assert second.stderr == ""
 

@@ -9,11 +9,11 @@ from depthkit.trials.outages import Outages
 
 
 def test_after_the_pause_one_run_goes_first_and_the_others_follow_its_first_answer() -> None:
-    outages = Outages((0.05, 10))
+    outages = Outages((1.0, 10))
     assert not outages.failed("m", time.monotonic())
     assert not outages.may_start("m", [])
     assert (set(outages.waiting()), outages.on_trial()) == ({"m"}, set())
-    time.sleep(0.06)
+    time.sleep(1.01)
     assert (outages.waiting(), outages.on_trial()) == ({}, {"m"})
     assert outages.may_start("m", [])
     first = Purse()
