@@ -7,16 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from graded import Graded, graded_corpus
+from public_rates import TASKS, public_rates
 from typer.testing import CliRunner
 
 from depthkit.artifacts import labels_figure
 from depthkit.cli import app
 from depthkit.corpus import Corpus
-from depthkit.corpus.pass_rates import add_pass_rates, read_pass_rates
+from depthkit.corpus.pass_rates import PassRates, add_pass_rates, read_pass_rates
 from depthkit.errors import DepthkitError
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
-TRIALS = DATA / "tb2_leaderboard_trials.parquet"
 
 TABLE = """submission,task,reward,started_at
 late,org/a,1,2026-03-01T00:00:00
@@ -143,16 +141,14 @@ def test_the_command_says_what_it_did(trials: Path, tmp_path: Path):
     assert "synthetic, human-curated, ours" in wrong.output
 
 
-@pytest.mark.skipif(
-    not TRIALS.is_file(), reason="real public trials are not beside the checkout (shared/data)"
-)
 @pytest.mark.parametrize(("earliest", "rho"), [(15, -0.458), (72, -0.446)])
-def test_figure_8_of_real_trials_gives_the_published_correlation(
+def test_figure_8_of_real_pass_rates_gives_the_published_correlation(
     tmp_path: Path, earliest: int, rho: float
 ):
     corpus = Corpus.open_or_create(tmp_path / "c")
-    found = read_pass_rates(TRIALS, at_least=5, earliest=earliest)
-    add_pass_rates(corpus, "TB2", found, tasks=DATA / "tb2_tasks.csv", group="human-curated")
+    source = f"mean over {earliest} earliest complete submissions"
+    found = PassRates(public_rates(earliest), (), source)
+    add_pass_rates(corpus, "TB2", found, tasks=TASKS, group="human-curated")
     figure = labels_figure(corpus, datasets=["TB2"], resamples=1000)
     assert figure.frame["level"].tolist() == ["easy", "medium", "hard"]
     assert figure.frame["tasks"].tolist() == [4, 55, 30]
