@@ -193,6 +193,24 @@ def test_nor_of_the_checks_or_of_another_segment(tmp_path: Path) -> None:
     assert "'errors=replace', as steps/s1/solution/solve.sh" in found[1]
 
 
+@pytest.mark.parametrize(
+    ("line", "least"),
+    [("make the records whole again now", 4), ("# keep every record that came first", 5)],
+)
+def test_so_many_words_in_a_row_are_a_leak_and_one_less_is_none(
+    tmp_path: Path, line: str, least: int
+) -> None:
+    """Four of a command, five of a comment; none of these words would be told by itself."""
+    words = line.strip("# ").split()
+    solve = SEGMENTS[0]["solve.sh"] + line + "\n"
+    for count, leaked in ((least - 1, False), (least, True)):
+        told = SEGMENTS[0]["instruction.md"] + "Mind: " + " ".join(words[:count]) + "\n"
+        draft = write_draft(tmp_path / str(count), {"solve.sh": solve, "instruction.md": told})
+        assert draft.format_faults(1) == [] or leaked
+        found = [leak.text for leak in leaks(draft.load(1))]
+        assert found == ([" ".join(words[:count])] if leaked else [])
+
+
 def test_a_name_that_is_stated_leaks_nothing(tmp_path: Path) -> None:
     names = 'names = ["/srv/in/readings.csv", "/srv/data/readings.db", "readings", "UTF-16"]\n'
     instruction = SEGMENTS[0]["instruction.md"] + "The file is in UTF-16, of a host 127.0.0.1.\n"
