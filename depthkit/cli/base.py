@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -26,20 +27,32 @@ class _Group(TyperGroup):
                 warnings.simplefilter("always", DepthkitWarning)
                 warnings.showwarning = _show_warning(warnings.showwarning)
                 return super().invoke(ctx)
-        except DepthkitError as error:
-            typer.secho(f"{error}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(2) from error
-        except OSError as error:
-            if error.filename is None:  # no path that a person gave, such as a broken pipe
+        except Exception as error:
+            if (said := _said(error)) is None:
                 raise
-            from depthkit.tasks.text import printable
-
-            typer.secho(
-                f"{printable(str(error.filename))}: {error.strerror}.",
-                fg=typer.colors.RED,
-                err=True,
-            )
+            typer.secho(said, fg=typer.colors.RED, err=True)
             raise typer.Exit(2) from error
+
+
+def _said(error: Exception) -> str | None:
+    """What a person is told of an error; ``None`` where it is none that a person can mend."""
+    if isinstance(error, ExceptionGroup):  # of what ran at the same time
+        each = [_said(inner) for inner in error.exceptions]
+        return None if None in each else "\n".join(dict.fromkeys(filter(None, each)))
+    if isinstance(error, DepthkitError):
+        return f"{error}"
+    if not isinstance(error, OSError):
+        return None
+    if error.filename is not None:
+        from depthkit.tasks.text import printable
+
+        return f"{printable(str(error.filename))}: {error.strerror}."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or "temporary directory" in str(error):
+        return (
+            f"{error.strerror}: make room there, or in TMPDIR (now "
+            f"{os.environ.get('TMPDIR', 'not set')}), and run the same command again."
+        )
+    return None  # no path that a person gave, such as a broken pipe
 
 
 def _show_warning(shown_before: Callable[..., None]) -> Callable[..., None]:

@@ -125,6 +125,7 @@ def read_table(lines: bytes, model: type[Record], path: Path) -> pa.Table:
                 unexpected_field_behavior="infer" if maps else "error",
             ),
         )
+        table.validate(full=True)  # above all, that its text is UTF-8
         for field in maps:
             table = _with_map(table, field, lines)
         if set(table.column_names) == set(model.model_fields) and _looks_right(table, model):

@@ -36,8 +36,13 @@ def load_config(path: Path) -> dict[str, Any]:
     """
     where = path / CONFIG
     try:
+        if not where.exists():
+            raise DepthkitError(
+                f"{where}: is missing, though the corpus has runs; put it back, with at least "
+                'models = ["first", "second"], the model set in its order.'
+            )
         return tomllib.loads(where.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DepthkitError(f"{where}: cannot be read as TOML ({error}); correct it.") from error
 
 

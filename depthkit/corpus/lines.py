@@ -12,8 +12,9 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Record
@@ -39,7 +40,7 @@ class Lines:
         """All whole lines, each ending in a newline; empty without a file."""
         try:
             with self.path.open("rb") as handle:
-                fcntl.flock(handle, fcntl.LOCK_SH)
+                _share(handle)
                 data = handle.read()
         except FileNotFoundError:
             return b""
@@ -60,7 +61,7 @@ class Lines:
         """Values of the unique field in the file now."""
         if self.path.exists():
             with self.path.open("rb") as handle:
-                fcntl.flock(handle, fcntl.LOCK_SH)
+                _share(handle)
                 self._learn_keys(handle.fileno(), os.fstat(handle.fileno()).st_size)
         return frozenset(self._keys)
 
@@ -96,7 +97,7 @@ class Lines:
         except OSError as error:
             raise DepthkitError(f"{self.path}: cannot be written ({error.strerror}).") from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _lock(descriptor, self.path)
             yield descriptor
         finally:
             os.close(descriptor)  # Releases the lock.
@@ -152,6 +153,41 @@ class Lines:
                     f"once, so give this one another {self._unique}."
                 )
             seen.add(key)
+
+
+def open_alone(path: Path, mode: str, *, wait: bool = True) -> IO[str]:
+    """Open a text file that nobody else then opens so, until it is closed.
+
+    Raises:
+        BlockingIOError: Another process has it open, and one is not to ``wait``.
+        DepthkitError: Its file system has no locks.
+        OSError: It cannot be opened.
+    """
+    file = path.open(mode, encoding="utf-8")
+    try:
+        _lock(file.fileno(), path, wait=wait)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _lock(descriptor: int, path: Path, *, wait: bool = True) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        raise DepthkitError(
+            f"{path.parent}: its file system has no locks ({error.strerror}), so two processes "
+            "could write there at once; use a directory on another one, such as a local disk."
+        ) from error
+
+
+def _share(file: IO[Any]) -> None:
+    """Wait for who writes; without locks a line may be cut off, which is seen anyway."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_SH)
 
 
 def sync_directory(directory: Path) -> None:

@@ -81,7 +81,7 @@ class Corpus:
         if isinstance(name_or_dir, str) and name_or_dir in bundled:
             return cls(bundled[name_or_dir])
         path = Path(name_or_dir)
-        if not (path / CONFIG).is_file():
+        if not _has_corpus(path):
             names = ", ".join(sorted(bundled)) or "none in this installation"
             raise DepthkitError(
                 f"{name_or_dir}: neither a corpus directory (no {CONFIG} in it) nor a bundled "
@@ -106,7 +106,7 @@ class Corpus:
             DepthkitError: The directory holds something else, or ``models`` contradicts the corpus.
         """
         path = Path(path)
-        if not (path / CONFIG).is_file():
+        if not _has_corpus(path):
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
                 raise DepthkitError(
                     f"{path}: exists and is no corpus (no {CONFIG} in it); name a new or empty "
@@ -355,6 +355,7 @@ class Corpus:
         sources = (self.path / CONFIG, self._tasks.path, self._runs.path, self._replays.path)
         stamp = tuple(_stamp(path) for path in sources)
         if self._digest[0] != stamp:
+            load_config(self.path)  # raises: it is gone meanwhile, or no longer TOML
             total = hashlib.sha256((self.path / CONFIG).read_bytes())
             for lines in (self._tasks, self._runs, self._replays):
                 data = lines.read()
@@ -379,6 +380,11 @@ def _bundled() -> dict[str, Path]:
     """Corpora that come with the package, by name."""
     data = Path(str(files("depthkit"))) / "data"
     return {path.parent.name: path.parent for path in data.glob(f"*/{CONFIG}")}
+
+
+def _has_corpus(path: Path) -> bool:
+    """Whether a corpus is in a directory, if only its runs: that it lacks the rest is then said."""
+    return (path / CONFIG).is_file() or (path / "runs.jsonl").is_file()
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

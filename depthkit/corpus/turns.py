@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +23,9 @@ from depthkit.corpus.files import (
     parse_json,
     read_inside,
 )
+from depthkit.corpus.lines import open_alone
 from depthkit.corpus.trajectory import Trajectory, read_trajectory
+from depthkit.errors import DepthkitError
 from depthkit.model import Turn
 
 log = logging.getLogger(__name__)
@@ -244,13 +244,10 @@ def _held(cache: Path) -> Iterator[bool]:
     """Hold the cache against other processes; yields whether it can be written at all."""
     try:
         cache.mkdir(exist_ok=True)
-        descriptor = os.open(cache / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        log.info("%s: turns are parsed without a cache (%s).", cache, error.strerror)
+        held = open_alone(cache / ".lock", "a")
+    except (OSError, DepthkitError) as error:
+        log.info("%s: turns are parsed without a cache (%s).", cache, error)
         yield False
         return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with held:
         yield True
-    finally:
-        os.close(descriptor)

@@ -110,7 +110,7 @@ def _step_order(directory: Path) -> list[str]:
     """Names of the steps as the task's settings list them."""
     try:
         steps = tomllib.loads((directory / "task.toml").read_text("utf-8")).get("steps", [])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     listed = steps if isinstance(steps, list) else []
     return [str(step.get("name")) for step in listed if isinstance(step, dict)]

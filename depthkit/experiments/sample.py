@@ -21,6 +21,7 @@ from depthkit.experiments.sampling import Candidate, Plan, Rules, extension, pla
 from depthkit.model import Segment, Task
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.light import BUILD_BYTES, BUILD_SECONDS, heavy_signs
+from depthkit.tasks.text import parsed
 
 type Decided = Literal["sampled", "replaced", "reserve", "left out"]
 
@@ -236,8 +237,9 @@ class _Judge:
         self._before: dict[str, str | None] = {}
         self.notes: dict[str, str] = {}
         if self._file is not None and self._file.is_file():
-            for line in self._file.read_text(encoding="utf-8").splitlines():
-                entry = json.loads(line)
+            shown = str(self._file)
+            for number, line in enumerate(self._file.read_bytes().splitlines(), start=1):
+                entry = parsed("JSON", line.decode(errors="replace"), f"{shown}: line {number}")
                 self._before[entry["digest"]] = entry["fault"]
 
     def __call__(self, names: Sequence[str]) -> dict[str, str | None]:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Group
+from depthkit.tasks.text import parsed, read_text
 
 RULES = Path(__file__).with_name("rules")
 """The paper's rules, one file a data set."""
@@ -154,9 +154,7 @@ def read_rules(name: str | Path) -> Rules:
         known = ", ".join(sorted(each.stem for each in RULES.glob("*.yaml")))
         raise DepthkitError(f"{path}: no such file; give rules in YAML, or one of {known}.")
     try:
-        return Rules.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise DepthkitError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from error
+        return Rules.model_validate(parsed("YAML", read_text(path, str(path)), str(path)))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"

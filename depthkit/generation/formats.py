@@ -6,7 +6,6 @@ these names only (Appendix F, "Rules for writing checks").
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, Literal, get_args
 from depthkit.errors import DepthkitError
 from depthkit.tasks.reading import READERS, CheckScript
 from depthkit.tasks.review_checks import report_access
-from depthkit.tasks.text import printable, read_text
+from depthkit.tasks.text import parsed, printable, read_text
 from depthkit.tasks.words import Command, read_script
 
 HEADING = "## Report formats"
@@ -64,10 +63,7 @@ def read_reports(path: Path, shown: str) -> tuple[Report, ...]:
     """
     if not path.is_file():
         return ()
-    try:
-        raw = tomllib.loads(read_text(path, shown))
-    except tomllib.TOMLDecodeError as error:
-        raise DepthkitError(f"{shown}: is not valid TOML: {printable(str(error))}.") from error
+    raw = parsed("TOML", read_text(path, shown), shown)
     listed = raw.get("reports", [])
     if set(raw) - {"reports"} or not isinstance(listed, list):
         raise DepthkitError(f"{shown}: may hold [[reports]] tables only.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import sys
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from depthkit.corpus.lines import open_alone
 from depthkit.errors import DepthkitError
 from depthkit.generation.draft import Draft
 from depthkit.generation.log import Event, GenerationLog, read_log
@@ -193,11 +193,11 @@ def _ended(log_file: Path, task: str) -> str | None:
 def _held(out: Path) -> Iterator[None]:
     """Keep other processes from the draft of a task."""
     path = out.with_name(f".{out.name}.lock")
-    with path.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise DepthkitError(f"{out}: another process is writing this task.") from error
+    try:
+        held = open_alone(path, "w", wait=False)
+    except BlockingIOError as error:
+        raise DepthkitError(f"{out}: another process is writing this task.") from error
+    with held:
         try:
             yield
         finally:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from depthkit.errors import DepthkitError
-from depthkit.tasks.text import directory_digest, printable, read_text, walk
+from depthkit.tasks.text import directory_digest, parsed, printable, read_text, walk
 
 SEED_FILE = "seed.toml"
 
@@ -57,10 +56,7 @@ def load_seed(folder: Path) -> Seed:
         raise DepthkitError(f"{shown}: is missing; give a seed environment (docs/generation.md).")
     if not (folder / "Dockerfile").is_file():
         raise DepthkitError(f"{printable(str(folder))}: has no Dockerfile; add one.")
-    try:
-        raw = tomllib.loads(read_text(folder / SEED_FILE, shown))
-    except tomllib.TOMLDecodeError as error:
-        raise DepthkitError(f"{shown}: is not valid TOML: {printable(str(error))}.") from error
+    raw = parsed("TOML", read_text(folder / SEED_FILE, shown), shown)
     try:
         seed = Seed.model_validate(raw)
     except ValidationError as error:

@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from depthkit.errors import DepthkitError
+from depthkit.tasks.text import parsed, read_text
 
 
 class _Entry(BaseModel):
@@ -75,14 +76,12 @@ def load_reports(
     """
     source = project / "reports/reports.yaml"
     try:
-        raw = yaml.safe_load(source.read_text("utf-8"))
+        raw = parsed("YAML", read_text(source, source.name), source.name)
         entries = TypeAdapter(dict[str, _Entry]).validate_python(raw)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise DepthkitError(f"{source.name}: {place}: {first['msg']}.") from error
-    except yaml.YAMLError as error:
-        raise DepthkitError(f"{source.name}: is not YAML ({error}).") from error
     if unknown := [name for name in names if name not in entries]:
         raise DepthkitError(
             f"There is no report {unknown[0]}; {source.name} has {', '.join(entries)}."
@@ -119,9 +118,9 @@ def parameters_cell(notebook: Path) -> str:
     """
     try:
         cells = json.loads(notebook.read_text("utf-8"))["cells"]
-    except (OSError, ValueError, KeyError) as error:
+        tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, AttributeError) as error:
         raise DepthkitError(f"{notebook.name}: cannot be read as a notebook ({error}).") from error
-    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     if len(tagged) != 1:
         raise DepthkitError(
             f"{notebook.name}: {len(tagged)} cells are tagged parameters; tag exactly one."

@@ -6,7 +6,6 @@ import copy
 import difflib
 import json
 import math
-import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Group
-from depthkit.tasks.text import printable
+from depthkit.tasks.text import parsed, printable
 
 if TYPE_CHECKING:
     from harbor.models.task.config import TaskConfig
@@ -67,14 +66,7 @@ def parse_config(text: str, shown: str) -> tuple[TaskConfig, TaskMetadata, tuple
     """
     from harbor.models.task.config import TaskConfig, TaskOS
 
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DepthkitError(
-            f"{shown}: is not valid TOML: {printable(str(error))}; correct it there."
-        ) from error
-    except RecursionError as error:
-        raise DepthkitError(f"{shown}: is nested too deeply; make it flatter.") from error
+    raw = parsed("TOML", text, shown)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

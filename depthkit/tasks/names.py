@@ -7,12 +7,11 @@ solver must measure stands in neither.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from depthkit.errors import DepthkitError
-from depthkit.tasks.text import printable, read_text
+from depthkit.tasks.text import parsed, printable, read_text
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,7 @@ def read_names(path: Path, shown: str) -> Names | None:
     """
     if not path.is_file():
         return None
-    try:
-        raw = tomllib.loads(read_text(path, shown))
-    except tomllib.TOMLDecodeError as error:
-        raise DepthkitError(f"{shown}: is not valid TOML: {printable(str(error))}.") from error
+    raw = parsed("TOML", read_text(path, shown), shown)
     for key, value in raw.items():
         if key not in ("names", "settings"):
             raise DepthkitError(f"{shown}: has {printable(key)}; it may have names and settings.")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
+
+import yaml
 
 from depthkit.errors import DepthkitError
 
@@ -43,7 +48,7 @@ def read_text(path: Path, shown: str, *, latin_1: bool = False) -> str:
     if len(data) > MAX_TEXT_BYTES:
         size = path.stat().st_size
         raise DepthkitError(
-            f"{shown}: is {size:,} bytes; a text file of a task may have at most "
+            f"{shown}: is {size:,} bytes; a text file may have at most "
             f"{MAX_TEXT_BYTES:,}, so move bulk data into files of its own."
         )
     if b"\0" in data:
@@ -57,6 +62,24 @@ def read_text(path: Path, shown: str, *, latin_1: bool = False) -> str:
         raise DepthkitError(
             f"{shown}: line {line} is not UTF-8; save the file in that encoding."
         ) from error
+
+
+def parsed(form: Literal["TOML", "YAML", "JSON"], text: str, shown: str) -> Any:
+    """What a text that somebody wrote says.
+
+    Raises:
+        DepthkitError: It is not of this form, or too deep to read; ``shown`` names the file.
+    """
+    try:
+        if form == "TOML":
+            return tomllib.loads(text)
+        return json.loads(text) if form == "JSON" else yaml.safe_load(text)
+    except RecursionError as error:
+        raise DepthkitError(f"{shown}: is nested too deeply; make it flatter.") from error
+    # Of a tagged value, such as `!!bool x`, PyYAML lets any of the last three through.
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        said = printable(" ".join(str(error).split()))
+        raise DepthkitError(f"{shown}: is not valid {form}: {said}; correct it there.") from error
 
 
 def encoding_of(path: Path) -> str:

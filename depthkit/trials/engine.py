@@ -8,7 +8,6 @@ of an owner knows that its leftovers belong to nobody (:func:`clean`).
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
@@ -30,6 +29,7 @@ from docker.models.networks import Network
 from docker.utils.socket import STDERR, STDOUT
 from requests.exceptions import RequestException
 
+from depthkit.corpus.lines import open_alone
 from depthkit.errors import DepthkitError
 
 OWNER_LABEL = "depthkit.owner"
@@ -170,8 +170,7 @@ def owner() -> Owner:
         while _owner is None:
             identity = secrets.token_hex(4)
             path = _lock_folder() / f"{identity}.lock"
-            held = path.open("w")
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = open_alone(path, "w")
             held.write(f"{os.getpid()}\n")
             held.flush()
             # A clean elsewhere may have taken the file away before it was locked.
@@ -180,18 +179,13 @@ def owner() -> Owner:
         return _owner
 
 
-def _is_free(lock: Path) -> bool:
+def _is_free(path: Path) -> bool:
     """Whether nobody holds a lock file; one that cannot be opened is taken to be held."""
     try:
-        handle = lock.open("r+")
-    except OSError:
+        open_alone(path, "r+", wait=False).close()
+    except (OSError, DepthkitError):
         return False
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    return True
 
 
 class _Dead:
@@ -205,8 +199,8 @@ class _Dead:
         """Whether the process behind an owner's lock file is gone."""
         if identity not in self._known:
             mine = _owner is not None and identity == _owner.id
-            lock = self.locks.get(identity)
-            self._known[identity] = not mine and lock is not None and _is_free(lock)
+            path = self.locks.get(identity)
+            self._known[identity] = not mine and path is not None and _is_free(path)
         return self._known[identity]
 
     def labelled(self, labels: dict[str, str] | None) -> bool:
@@ -362,8 +356,7 @@ def remove_container(container: Container) -> None:
 
 def public_network() -> str:
     """Identity of the shared bridge network, made at the first call."""
-    with (_lock_folder() / "network").open("w") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+    with open_alone(_lock_folder() / "network", "w"):
         for network in _networks():
             return str(network.id)
         made = client().networks.create(

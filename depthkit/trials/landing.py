@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from depthkit.corpus import Corpus
+from depthkit.corpus.lines import open_alone
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
 from depthkit.trials.budget import Budget
@@ -30,6 +32,9 @@ RUNNING = ".running"
 
 _LOCK = ".measuring.lock"
 _LOCK_SECONDS = 2.0
+_ROOM = 64 * 2**20
+"""Bytes that are left on a disk which is not full."""
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -67,16 +72,14 @@ class Hold:
         self._since = datetime.now(UTC)
 
     def __enter__(self) -> Hold:
-        self._file = self._path.open("a+")
         # For a moment only: someone who looks whether it is held (`measuring`) takes it too.
         deadline = time.monotonic() + _LOCK_SECONDS
         while True:
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._file = open_alone(self._path, "a+", wait=False)
                 break
-            except OSError as error:
+            except BlockingIOError as error:
                 if time.monotonic() > deadline:
-                    self._file.close()
                     raise DepthkitError(
                         f"{self._path.parent}: another depthkit process is measuring into this "
                         "corpus; wait for it, or name another one with --corpus."
@@ -116,8 +119,10 @@ def measuring(corpus: Corpus) -> Measuring | None:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return None
-        except OSError:
+        except BlockingIOError:
             text = handle.read()
+        except OSError:  # there are no locks here, so nobody measures
+            return None
     try:
         who = json.loads(text)
         return Measuring(
@@ -133,10 +138,16 @@ def measuring(corpus: Corpus) -> Measuring | None:
 
 
 def disk_full(corpus: Corpus, error: object) -> DepthkitError:
-    """The one line about a full disk."""
+    """The one line about a full disk, and which it is: TMPDIR or the engine may have others."""
+    folders = (corpus.path, Path(tempfile.gettempdir()))
+    free = {folder: shutil.disk_usage(folder).free for folder in folders}
+    fullest = min(folders, key=lambda folder: free[folder])
+    where = f"{fullest}{' (TMPDIR)' if fullest != corpus.path else ''}: the disk"
+    if free[fullest] > _ROOM:
+        where = "A quota, or the disk of the Docker engine (docker system df),"
     return DepthkitError(
-        f"{corpus.path}: the disk is full ({error}); make room and run the same command again, "
-        "what was measured is kept."
+        f"{where} is full ({error}); make room and run the same command again, what was measured "
+        "is kept."
     )
 
 

@@ -9,7 +9,6 @@ its Appendix B, serving providers and efforts those of Appendix I and Table 2.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Provenance
+from depthkit.tasks.text import parsed, read_text
 from depthkit.trials.scripted.policies import POLICIES
 
 MEASURING_SET: tuple[str, ...] = ("deepseek-v4.1-flash", "glm-5.3-flash")
@@ -256,14 +256,7 @@ def select_models(names: Iterable[str], models_file: Path | None = None) -> list
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     """The tables of one file."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DepthkitError(
-            f"{path}: {error.strerror or error}; give the path of a readable TOML file."
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DepthkitError(f"{path}: not valid TOML ({error}); mend it there.") from error
+    tables: dict[str, Any] = parsed("TOML", read_text(path, str(path)), str(path))
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise DepthkitError(

@@ -7,11 +7,11 @@ files; here its inputs are put together and its outcome is read.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 import secrets
 import shutil
+import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -28,7 +28,7 @@ from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, doubt, suspicion
 
 if TYPE_CHECKING:
     from harbor.models.trial.config import TrialConfig
-    from harbor.models.trial.result import StepResult, TrialResult
+    from harbor.models.trial.result import ExceptionInfo, StepResult, TrialResult
     from harbor.trial.trial import Trial
 
     from depthkit.tasks import LoadedTask
@@ -42,8 +42,6 @@ RUN_FILE = "run.json"
 
 AGENT = "depthkit.trials.agent:CappedTerminus2"
 ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"
-
-_LOG = logging.getLogger(__name__)
 
 
 def time_limit(k: int) -> int:
@@ -178,7 +176,8 @@ async def run_trial(
         _tidy(trials_dir / run_id, run, task.path, result)
     except Exception as error:
         # It was paid for: its files, its cost and what went wrong stay, whatever that is.
-        _LOG.exception("%s: the record could not be made", run_id)
+        with (trials_dir / run_id / "exception.txt").open("a", encoding="utf-8") as out:
+            out.write(_redacted("".join(traceback.format_exception(error)), spec))
         run = _unrecorded(task, planned, spec, trial, started, error)
     run = run.model_copy(update={"depth_before": depth_before})
     path = trials_dir / run_id / RUN_FILE
@@ -319,11 +318,19 @@ def _segments(result: TrialResult, spec: ModelSpec) -> list[SegmentRecord]:
             SegmentRecord(
                 rewards=verifier.rewards if verifier else None,
                 error=error.exception_type if error else None,
-                message=_redacted(error.exception_message, spec) if error else None,
+                message=_redacted(_message(error), spec) if error else None,
                 facts=(agent.metadata or {}).get("depthkit", {}) if agent else {},
             )
         )
     return records
+
+
+def _message(error: ExceptionInfo) -> str:
+    """What an error says, with the one behind it where Harbor's own does not tell it."""
+    if error.exception_type not in ("AddTestsDirError", "DownloadVerifierDirError"):
+        return error.exception_message
+    behind = error.exception_traceback.split("\nThe above exception was the direct cause")[0]
+    return f"{error.exception_message} {behind.strip().rsplit('\n', 1)[-1]}"
 
 
 def _redacted(text: str, spec: ModelSpec) -> str:

@@ -180,6 +180,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", where], check=True)
 
 
+def test_a_full_tmpdir_is_said_to_be_that(tmp_path: Path, small_disk: Path, toy: Path) -> None:
+    (toy / "tests" / "data").write_bytes(b"x" * (6 << 20))
+    with BilledServer({"m": PASSES}) as server:
+        models = write_models(tmp_path, server.base_url)
+        options = ("--models", "m", "--models-file", str(models))
+        full = start("free", [toy], tmp_path / "corpus", *options, TMPDIR=str(small_disk))
+        _, err = full.communicate(timeout=120)
+    assert full.returncode == 2
+    assert f"{small_disk} (TMPDIR): the disk is full" in err
+    assert "Traceback" not in err
+    assert {r.stop for r in Corpus.open(tmp_path / "corpus").run_records()} == {"infrastructure"}
+
+
 def test_a_full_disk_is_one_line_and_loses_nothing(
     tmp_path: Path, small_disk: Path, toy: Path
 ) -> None:

@@ -163,6 +163,10 @@ def test_a_run_whose_record_cannot_be_made_keeps_its_files_and_its_cost(
     )
     assert run.cost_usd is not None and run.cost_usd > 0
     assert len(played.turns) == 3
+    assert (
+        "ArithmeticError: no sum, and the key is ***"
+        in (played.folder / "exception.txt").read_text()
+    )
     assert Run.model_validate_json((played.folder / "run.json").read_text()) == run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import subprocess
@@ -196,6 +197,26 @@ def test_a_bad_line_is_named_with_its_field(
     assert str(corpus.path / "runs.jsonl") in str(told.value)
 
 
+@pytest.mark.parametrize("file", ["tasks.jsonl", "runs.jsonl", "replays.jsonl"])
+def test_a_byte_that_is_not_utf_8_is_named_with_its_line(corpus: Corpus, file: str) -> None:
+    corpus.append_task(task_of("caf", 3))
+    corpus.append_run(run_of("a", task_id="caf"))
+    corpus.append_replay(
+        Replay(
+            dataset="toys",
+            task_id="caf",
+            change="event_removed",
+            segment=1,
+            checked_segment=1,
+            provenance="scripted",
+        )
+    )
+    path = corpus.path / file
+    path.write_bytes(path.read_bytes().replace(b"caf", b"caf\xe9"))
+    with pytest.raises(DepthkitError, match=rf"{file} line 1: not a "):
+        getattr(Corpus.open(corpus.path), file.removesuffix(".jsonl"))()["task_id"].tolist()
+
+
 def test_a_line_may_leave_out_what_has_a_default(corpus: Corpus) -> None:
     corpus.append_run(run_of("a"))
     short = run_of("b", started="2026-05-01T14:00:00+02:00").model_dump(
@@ -249,9 +270,39 @@ def test_a_malformed_corpus_toml_is_named_with_its_field(corpus: Corpus) -> None
         path.write_text(good.replace(old, new))
         with pytest.raises(DepthkitError, match=rf"corpus\.toml: \[protocol\] {why}"):
             Corpus.open(corpus.path)
-    path.write_text("name = ")
-    with pytest.raises(DepthkitError, match=r"corpus\.toml: cannot be read as TOML"):
-        Corpus.open(corpus.path)
+    for bad in (b"name = ", b"name = '\xe9'", b"a = " + b"[" * 100_000):
+        path.write_bytes(bad)
+        with pytest.raises(DepthkitError, match=r"corpus\.toml: cannot be read as TOML"):
+            Corpus.open(corpus.path)
+
+
+def test_a_corpus_toml_that_is_gone_is_missed_and_what_it_must_say_is_told(corpus: Corpus) -> None:
+    corpus.append_run(run_of("a"))
+    (corpus.path / "corpus.toml").unlink()
+    for look in (
+        corpus.runs,
+        lambda: Corpus.open(corpus.path),
+        lambda: Corpus.open_or_create(corpus.path, models=MODELS),
+    ):
+        with pytest.raises(DepthkitError, match=r"corpus\.toml: is missing.* put it back, with"):
+            look()
+    (corpus.path / "corpus.toml").write_text('models = ["first", "second"]\n')
+    assert Corpus.open(corpus.path).estimates()["runs"].tolist() == [1]
+
+
+def test_without_file_locks_a_corpus_is_read_and_not_written(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus.append_run(run_of("a"))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    again = Corpus.open(corpus.path)
+    assert (len(again.runs()), len(again.turns())) == (1, 0)
+    with pytest.raises(DepthkitError, match=f"{corpus.path}: its file system has no locks"):
+        again.append_run(run_of("b"))
 
 
 def test_a_corpus_that_cannot_be_written_can_still_be_read(corpus: Corpus) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
+import pytest
+
 from depthkit.corpus import Corpus
+from depthkit.errors import DepthkitError
 from depthkit.experiments.status import status, status_lines
 from depthkit.trials.budget import Budget
 from depthkit.trials.landing import Hold, measuring
@@ -20,6 +24,22 @@ def test_the_budget_of_a_ladder_is_told_as_it_is_spent(tmp_path: Path):
         hold.say("")
         assert "It has spent $0.50 of its --max-cost $2.00." in status_lines(status(corpus))
     assert measuring(corpus) is None
+
+
+def test_without_file_locks_nobody_measures_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=["first"])
+    with Hold(corpus):
+        pass
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    assert measuring(corpus) is None
+    with pytest.raises(DepthkitError, match="its file system has no locks"), Hold(corpus):
+        pass
 
 
 def test_without_a_budget_none_is_told(tmp_path: Path):

@@ -106,7 +106,9 @@ def test_a_given_file_takes_the_place_of_the_one_in_the_working_directory(elsewh
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[a", r"own\.toml: not valid TOML"),
+        ("[a", r"own\.toml: is not valid TOML"),
+        ("a = " + "[" * 100_000, r"own\.toml: is nested too deeply; make it flatter"),
+        ("[caf\udce9]", r"own\.toml: line 1 is not UTF-8"),
         ("litellm = 'openai/x'", r"own\.toml: litellm stands outside a model's table"),
         ("[a]\ncolour = 1", r'own\.toml: \["a"\] colour is not a field; use one of api_key_env, '),
         ("[a]\ninput_usd_per_mtok = 'ten'", r'\["a"\] input_usd_per_mtok is "ten"; it must be'),
@@ -126,7 +128,7 @@ def test_a_bad_file_gives_one_error_with_file_field_and_mend(
     elsewhere: Path, text: str, message: str
 ) -> None:
     path = elsewhere / "own.toml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(DepthkitError, match=message) as caught:
         load_models(path)
     assert "\n" not in str(caught.value)
@@ -144,7 +146,7 @@ def test_a_key_written_in_place_of_its_variable_is_not_repeated(elsewhere: Path)
 
 
 def test_a_missing_file_and_an_unknown_name_are_explained(elsewhere: Path) -> None:
-    with pytest.raises(DepthkitError, match=r"gone\.toml: No such file"):
+    with pytest.raises(DepthkitError, match=r"gone\.toml: cannot be read .No such file"):
         load_models(elsewhere / "gone.toml")
     with pytest.raises(
         DepthkitError, match="'gpt' is not a known model; choose from claude-sonnet-5"

@@ -176,7 +176,7 @@ def test_fields_that_harbor_ignores_are_named_once_for_all_tasks(
         ),
         (
             {"solution/solve.sh": b"x" * 50_000_000},
-            "tasks/foo/solution/solve.sh: is 50,000,000 bytes; a text file of a task may have at "
+            "tasks/foo/solution/solve.sh: is 50,000,000 bytes; a text file may have at "
             "most 900,000, so move bulk data into files of its own.",
         ),
         (

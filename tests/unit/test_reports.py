@@ -145,6 +145,20 @@ def test_a_value_from_the_command_line_takes_the_declared_type(
     assert read_value(annotation, text) == value
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"small: caf\xe9", r"reports\.yaml: line 1 is not UTF-8"),
+        (b"[" * 3000, r"reports\.yaml: is nested too deeply"),
+        (b"small: {", r"reports\.yaml: is not valid YAML"),
+    ],
+)
+def test_a_list_of_reports_that_cannot_be_read_is_told(project: Path, text: bytes, said: str):
+    (project / "reports/reports.yaml").write_bytes(text)
+    with pytest.raises(DepthkitError, match=said):
+        load_reports(project)
+
+
 def test_a_parameter_goes_to_the_reports_that_have_it(project: Path):
     write_notebook(project / "notebooks/other.ipynb", parameters="corpus: str = 'demo'")
     listed = project / "reports/reports.yaml"

@@ -174,13 +174,18 @@ def test_tmax_has_the_groups_of_table_4() -> None:
     ("text", "said"),
     [
         ("dataset: [", "is not valid YAML"),
+        (b"dataset: caf\xe9", r"r\.yaml: line 1 is not UTF-8"),
+        ("[" * 3000, r"r\.yaml: is nested too deeply; make it flatter"),
+        ("n: !!bool x", "is not valid YAML"),
+        ("n: !!timestamp x", "is not valid YAML"),
+        (f"n: {'9' * 5000}", "is not valid YAML"),
         ("dataset: d", "id: Field required"),
         (yaml.safe_dump(MULTISTEP | {"seeds": 3}), "seeds: Extra inputs"),
         (yaml.safe_dump(MULTISTEP | {"groups": [{"name": "a", "split": "x"}]}), "give both"),
     ],
 )
-def test_a_wrong_rule_file_is_told(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "r.yaml").write_text(text)
+def test_a_wrong_rule_file_is_told(tmp_path: Path, text: str | bytes, said: str) -> None:
+    (tmp_path / "r.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DepthkitError, match=said):
         read_rules(tmp_path / "r.yaml")
 
