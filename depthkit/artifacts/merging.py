@@ -14,7 +14,8 @@ from depthkit.artifacts.own_tasks import OwnTasks, one_row, own_tasks, runs_line
 from depthkit.corpus import Corpus
 from depthkit.corpus.files import counted
 from depthkit.model import Run
-from depthkit.protocol import ABOVE, merged_depth
+from depthkit.protocol import ABOVE
+from depthkit.protocol.merged import merged_depth
 
 NOT_WITHIN = "not solved within"
 """D after merging of a task that fails at its original D."""

@@ -18,7 +18,8 @@ from depthkit.corpus.ingest import IngestReport, ingest
 from depthkit.corpus.store import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Purpose, Run, Verdict
-from depthkit.protocol import ABOVE, depth_text, merged_depth
+from depthkit.protocol import ABOVE, depth_text
+from depthkit.protocol.merged import merged_depth
 
 _JSON_FIELDS = (
     "dataset",

@@ -20,11 +20,11 @@ from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.experiments.measure import clock, expected_words
 from depthkit.model import Run
-from depthkit.protocol import depth_text, estimate
-from depthkit.trials.forecast import Expected, Key, Most, expected, most, pending, refusing
+from depthkit.protocol import depth_text, estimate, refusing
+from depthkit.trials.forecast import Expected, Key, Most, expected, most, pending
 from depthkit.trials.landing import Measuring, measuring, running_folder
 
-State = Literal["not started", "measuring", "partly measured", "final", "refused"]
+State = Literal["not started", "measuring", "partly measured", "suspect", "final", "refused"]
 
 _TURNS = "agent/turns.jsonl"
 
@@ -44,6 +44,7 @@ class TaskStatus:
 
     Attributes:
         state: ``refused``: its first model will not work on it, so there is no result.
+            ``suspect``: nothing is missing, but the estimate hangs on a pass that may be forged.
         runs: Runs with a verdict, of those that count for depth.
         without_verdict: Runs without one, by their stop.
         missing: Runs it may still need at most.
@@ -158,7 +159,7 @@ def _task(
     valid = [run for run in runs if run.valid]
     costs = [run.cost_usd for run in runs if run.cost_usd is not None]
     found = estimate(runs, models, caps=caps, dataset=key[0], task_id=key[1])
-    state: State = "final"
+    state: State = "final" if found.final else "suspect"
     if models[0] in refusing(runs, models):
         state = "refused"
     elif _stem(key[1]) in stems:

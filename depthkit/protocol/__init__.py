@@ -12,7 +12,10 @@ What counts as evidence, for one task:
 * of one attempt that was run more than once, the valid run that started first (``run_id`` breaks
   ties), and of several attempts the first two by number. So the estimate depends on which runs
   are there, not on the order in which they finished or are listed;
-* a suspect run is a result, but not a pass.
+* a suspect run is a result, but not a pass; an estimate that would be another if it were one is
+  not final;
+* a model that refuses a task for good (:func:`refusing`) is passed over: a later one has no
+  estimate of its own and holds up nobody's, without the first there is none at all.
 
 A passing free run of unknown length leaves N unknown, and with it which caps count as passed: the
 task is then solved with R known, but N and D stay null and no ladder run starts. N is never taken
@@ -21,8 +24,8 @@ from the other free run alone, which would only bound it from above.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -35,6 +38,7 @@ __all__ = [
     "CAPS",
     "CEILING",
     "FREE_RUNS",
+    "REFUSALS",
     "RUNS_PER_CAP",
     "Planned",
     "cap_statement",
@@ -43,11 +47,11 @@ __all__ = [
     "estimate",
     "evaluation_runs",
     "first_of_attempts",
-    "merged_depth",
-    "merged_runs",
+    "missing_attempts",
     "next_part",
     "next_runs",
     "opening",
+    "refusing",
     "run_of_d",
     "run_of_n",
 ]
@@ -73,6 +77,10 @@ def depth_text(depth: float | None, caps: Sequence[int]) -> str:
     if depth is None or depth != depth:
         return ""
     return f">{caps[-1] if caps else ''}" if depth >= ABOVE else f"{depth:g}"
+
+
+REFUSALS = 3
+"""Refusals since its last result after which a model is asked no more about a task."""
 
 
 @dataclass(frozen=True)
@@ -124,21 +132,39 @@ def next_runs(
 def evaluation_runs(history: Iterable[Run], models: Sequence[str]) -> list[Planned]:
     """Missing evaluation runs of one task: :data:`FREE_RUNS` a model, none with a stated cap.
 
-    They are separate from the runs that measure depth, the first model's too (Appendix I).
+    They are separate from the runs that measure depth, the first model's too (Appendix I). A model
+    that refuses them is passed over.
 
     Args:
         history: Finished runs of the task, of any purpose.
         models: The models to evaluate.
     """
-    done = {
-        (run.model, run.attempt) for run in history if run.purpose == "evaluation" and run.valid
-    }
+    runs = [run for run in history if run.purpose == "evaluation"]
+    done = {(run.model, run.attempt) for run in runs if run.valid}
+    refused = refusing(runs, models)
     return [
         Planned(model, None, attempt, "evaluation")
         for model in models
         for attempt in range(1, FREE_RUNS + 1)
-        if (model, attempt) not in done
+        if (model, attempt) not in done and model not in refused
     ]
+
+
+def refusing(runs: Iterable[Run], models: Sequence[str]) -> list[str]:
+    """Models that have refused a task for good: :data:`REFUSALS` times since their last result.
+
+    Args:
+        runs: Finished runs of one task and of the purposes that are asked about, in any order.
+        models: The models to tell of.
+    """
+    refusals = dict.fromkeys(models, 0)
+    for run in sorted(runs, key=_age):
+        if run.model in refusals:
+            if run.valid:
+                refusals[run.model] = 0
+            elif run.stop == "refused":
+                refusals[run.model] += 1
+    return [model for model, count in refusals.items() if count >= REFUSALS]
 
 
 def estimate(
@@ -166,6 +192,7 @@ def estimate(
         DepthkitError: ``models`` or ``caps`` is unusable.
         ValueError: ``history`` holds a run of another task.
     """
+    history = list(history)
     ladder = _climb(history, models, caps, task=(dataset, task_id))
     free = ladder.free
     known = len(free) == FREE_RUNS
@@ -179,8 +206,21 @@ def estimate(
         D=min(estimates, default=None),
         D_by_model=ladder.d_by_model,
         lowest_passing_cap=ladder.lowest_passing_cap,
-        final=not ladder.pending,
+        final=ladder.settled and not _hangs_on_a_suspect(ladder, history, models, caps),
     )
+
+
+def _hangs_on_a_suspect(
+    ladder: _Ladder, history: Sequence[Run], models: Sequence[str], caps: Sequence[int]
+) -> bool:
+    """Whether the estimate would be another if the passes that may be forged were passes."""
+    if not any(run.suspect for run in history):
+        return False
+    believed = [run.model_copy(update={"suspect": False}) for run in history]
+    other = _climb(believed, models, caps)
+    passed, others = ([run.passed for run in each.free] for each in (ladder, other))
+    same = (passed, ladder.n, ladder.d_by_model) == (others, other.n, other.d_by_model)
+    return not same or not other.settled
 
 
 def run_of_n(history: Iterable[Run], models: Sequence[str]) -> Run | None:
@@ -202,55 +242,6 @@ def first_of_attempts(runs: Iterable[Run]) -> list[Run]:
             key = (run.dataset, run.task_id, run.purpose, run.model, run.cap or 0, run.attempt)
             attempts[key] = min(attempts.get(key, run), run, key=_age)
     return [attempts[key] for key in sorted(attempts)]
-
-
-def merged_depth(
-    history: Iterable[Run], model: str, *, original: int, caps: Sequence[int] = CAPS
-) -> int | None:
-    """D of a task whose segments were merged into one instruction (Appendix H).
-
-    Caps up to the original D are tried from the largest downward, with :data:`RUNS_PER_CAP` runs
-    each and no free runs, until all runs of a cap fail; D is the smallest cap passed, :data:`ABOVE`
-    if the largest of these fails, and ``None`` while runs are missing.
-
-    Args:
-        history: Runs of the merged task; only those with purpose ``merged`` count.
-        model: The one that is measured with.
-        original: D before, by the same model; all caps are tried if it is :data:`ABOVE`.
-        caps: Turn caps in increasing order.
-    """
-    lowest = ABOVE
-    for cap, runs in _downward(history, model, original, caps):
-        if any(run.passed for run in runs):
-            lowest = cap
-        else:
-            return lowest if len(runs) == RUNS_PER_CAP else None
-    return lowest
-
-
-def merged_runs(
-    history: Iterable[Run], model: str, *, original: int, caps: Sequence[int] = CAPS
-) -> list[Planned]:
-    """Runs of a merged task that may start now: those still missing of the next cap downward.
-
-    Both runs of a cap are made, whatever the first gives. The arguments are those of
-    :func:`merged_depth`, which is known once this is empty.
-    """
-    for cap, runs in _downward(history, model, original, caps):
-        if missing := _missing(runs, RUNS_PER_CAP):
-            return [Planned(model, cap, attempt, "merged") for attempt in missing]
-        if not any(run.passed for run in runs):
-            break
-    return []
-
-
-def _downward(
-    history: Iterable[Run], model: str, original: int, caps: Sequence[int]
-) -> Iterator[tuple[int, list[Run]]]:
-    """Caps up to the original D from the largest down, each with its runs of a merged task."""
-    counting = first_of_attempts(r for r in history if r.purpose == "merged" and r.model == model)
-    for cap in reversed([cap for cap in caps if cap <= original]):
-        yield cap, [run for run in counting if run.cap == cap][:RUNS_PER_CAP]
 
 
 def run_of_d(
@@ -291,6 +282,8 @@ class _Ladder:
     """Valid free runs of the first model that count, by attempt; at most two."""
     d_by_model: dict[str, int | None]
     pending: list[Planned] = field(default_factory=list)
+    settled: bool = True
+    """Whether all that the first model was to tell is known, and nothing is pending."""
     n: int | None = None
     lowest_passing_cap: int | None = None
 
@@ -310,7 +303,9 @@ def _climb(
         raise DepthkitError(
             f"caps is {list(caps)}; give increasing whole numbers from 1 to {ABOVE - 1}."
         )
+    history = list(history)
     slots = _counted(history, models, caps, task)
+    refused = refusing((run for run in history if run.purpose in ("free", "ladder")), models)
     first = models[0]
     ladder = _Ladder(
         free=slots.get((first, None), [])[:FREE_RUNS],
@@ -324,10 +319,12 @@ def _climb(
             default=None,
         ),
     )
-    missing = _missing(ladder.free, FREE_RUNS)
+    missing = [
+        Planned(first, None, attempt, "free")
+        for attempt in missing_attempts(ladder.free, FREE_RUNS)
+    ]
     if missing:
-        ladder.pending = [Planned(first, None, attempt, "free") for attempt in missing]
-        return ladder
+        return replace(ladder, settled=False, pending=[] if first in refused else missing)
     passing = [run.turns for run in ladder.free if run.passed]
     known = [turns for turns in passing if turns is not None]
     if not passing or len(known) < len(passing):
@@ -338,8 +335,10 @@ def _climb(
     for model in models:
         lowest, planned = _first_passing_cap(slots, model, [cap for cap in caps if cap < bound])
         if planned is not None:
-            ladder.pending = [planned]
-            return ladder
+            if model not in refused:
+                return replace(ladder, settled=False, pending=[planned])
+            if model == first:
+                return replace(ladder, settled=False)
         if lowest is None and model == first:
             lowest = bound
         if lowest is not None:
@@ -355,13 +354,13 @@ def _first_passing_cap(
         runs = slots.get((model, cap), [])[:RUNS_PER_CAP]
         if any(run.passed for run in runs):
             return cap, None
-        missing = _missing(runs, RUNS_PER_CAP)
+        missing = missing_attempts(runs, RUNS_PER_CAP)
         if missing:
             return None, Planned(model, cap, missing[0], "ladder")
     return None, None
 
 
-def _missing(runs: Sequence[Run], wanted: int) -> list[int]:
+def missing_attempts(runs: Sequence[Run], wanted: int) -> list[int]:
     """Attempt numbers still to be run until there are ``wanted`` valid runs."""
     done = {run.attempt for run in runs}
     free_numbers = [attempt for attempt in range(1, wanted + 1) if attempt not in done]

@@ -6,17 +6,17 @@ to do; what is expected is what finished tasks took on average, less what a task
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
 from depthkit.model import Run
-from depthkit.protocol import ABOVE, CAPS, CEILING, Planned, evaluation_runs, merged_runs, next_runs
+from depthkit.protocol import ABOVE, CAPS, CEILING, Planned, evaluation_runs, next_runs
+from depthkit.protocol.merged import merged_runs
 
 TRIES = 3
-"""Times a run without a verdict is started again within one schedule; and refusals, over all
-schedules, after which a model is asked no more about a task."""
+"""Times a run without a verdict is started within one schedule."""
 
 type Key = tuple[str, str]
 """Data set and task."""
@@ -26,35 +26,15 @@ type Scope = Literal["free", "ladder", "both", "evaluation", "merged"]
 merged tasks by the first model, from the largest of the caps downward."""
 
 
-def refusing(history: Iterable[Run], models: Sequence[str]) -> list[str]:
-    """Models that have refused a task for good: :data:`TRIES` times since their last result."""
-    refusals = dict.fromkeys(models, 0)
-    for run in history:
-        if run.model in refusals:
-            if run.valid:
-                refusals[run.model] = 0
-            elif run.stop == "refused":
-                refusals[run.model] += 1
-    return [model for model, count in refusals.items() if count >= TRIES]
-
-
 def pending(
     history: Sequence[Run], models: Sequence[str], scope: Scope, *, caps: Sequence[int] = CAPS
 ) -> list[Planned]:
-    """Runs of one task that may start now, within a scope; ``caps`` are those of its corpus.
-
-    A model that refuses the task is passed over, so that only its own denominator loses the task;
-    when the first one does, there is nothing to measure.
-    """
-    refused = refusing(history, models)
-    willing = [model for model in models if model not in refused]
+    """Runs of one task that may start now, within a scope; ``caps`` are those of its corpus."""
     if scope == "evaluation":
-        return evaluation_runs(history, willing)
-    if models[0] not in willing:
-        return []
+        return evaluation_runs(history, models)
     if scope == "merged":
         return merged_runs(history, models[0], original=ABOVE, caps=caps)
-    found = next_runs(history, willing, caps=caps, with_free=scope != "ladder")
+    found = next_runs(history, models, caps=caps, with_free=scope != "ladder")
     return [planned for planned in found if scope != "free" or planned.purpose == "free"]
 
 

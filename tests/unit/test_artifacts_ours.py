@@ -23,7 +23,8 @@ from depthkit.artifacts import (
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.model import Change, Replay, Run, Segment, Task, Work
-from depthkit.protocol import ABOVE, CAPS, merged_depth
+from depthkit.protocol import ABOVE, CAPS
+from depthkit.protocol.merged import merged_depth
 
 MODELS = ["first", "second"]
 

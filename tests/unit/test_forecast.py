@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -17,7 +18,8 @@ PRICE = Price(1e-6, 1e-7, 1e-5)
 
 def run(model: str = "first", cap: int | None = None, passed: bool = True, **more: Any) -> Run:
     values: dict[str, Any] = {
-        "run_id": f"r{next(_NUMBERS)}",
+        "run_id": f"r{(number := next(_NUMBERS))}",
+        "started": datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number),
         "dataset": KEY[0],
         "task_id": KEY[1],
         "model": model,

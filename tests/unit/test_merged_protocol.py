@@ -18,7 +18,8 @@ from depthkit.errors import DepthkitError
 from depthkit.experiments.merge import depths_before, write_merged
 from depthkit.experiments.status import status
 from depthkit.model import Run, Segment, Task
-from depthkit.protocol import ABOVE, merged_depth, merged_runs
+from depthkit.protocol import ABOVE
+from depthkit.protocol.merged import merged_depth, merged_runs
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.trials.forecast import most_runs, pending
 

@@ -14,6 +14,7 @@ from depthkit.protocol import (
     ABOVE,
     CAPS,
     CEILING,
+    REFUSALS,
     Planned,
     cap_statement,
     estimate,
@@ -183,6 +184,68 @@ def test_a_suspect_run_is_a_result_but_never_a_pass() -> None:
     forged = [*free_runs(9, 9), a_run("first", 1, 1, "passed", suspect=True)]
     assert next_runs(forged, MODELS) == [Planned("first", 1, 2, "ladder")]
     assert the_estimate(forged).lowest_passing_cap is None
+
+
+@pytest.mark.parametrize(
+    ("history", "final"),
+    [
+        # Solved or not, hangs on it.
+        ([a_run(attempt=1, verdict="passed", suspect=True, turns=1), a_run(attempt=2)], False),
+        # As do N and R.
+        ([a_run(attempt=1, verdict="passed", suspect=True, turns=1), *free_runs(1, 1)[1:]], False),
+        # And D.
+        (
+            [
+                *free_runs(2, 2),
+                a_run("first", 1, 1, "passed", suspect=True),
+                a_run("first", 1, 2),
+                *(a_run(model, 1, n) for model in MODELS[1:] for n in (1, 2)),
+            ],
+            False,
+        ),
+        # A failure that is suspect decides nothing, nor does a forgery beside an honest pass.
+        ([a_run(attempt=1, suspect=True), a_run(attempt=2)], True),
+        (
+            [
+                *free_runs(2, 2),
+                a_run("first", 1, 1, "passed", suspect=True),
+                a_run("first", 1, 2, "passed"),
+            ],
+            True,
+        ),
+    ],
+)
+def test_an_estimate_that_hangs_on_a_suspect_run_is_not_final(
+    history: list[Run], final: bool
+) -> None:
+    assert next_runs(history, MODELS) == []
+    assert the_estimate(history).final is final
+
+
+def refusals(model: str, cap: int | None = None) -> list[Run]:
+    return [
+        a_run(model, cap, 1, "none", stop="refused", run_id=f"{model}-refuses-{n}")
+        for n in range(REFUSALS)
+    ]
+
+
+def test_a_later_model_that_refuses_a_task_leaves_its_estimate_final() -> None:
+    done = [*free_runs(2, 2), *(a_run("first", 1, n) for n in (1, 2))]
+    assert not the_estimate(done).final
+    refused = [*done, *refusals("second", 1)]
+    assert next_runs(refused, MODELS[:2]) == []
+    got = the_estimate(refused, MODELS[:2])
+    assert (got.D, got.D_by_model, got.final) == (2, {"first": 2, "second": None}, True)
+    # What it does when it is evaluated is another matter.
+    elsewhere = [run.model_copy(update={"purpose": "evaluation"}) for run in refusals("second", 1)]
+    assert not the_estimate([*done, *elsewhere], MODELS[:2]).final
+
+
+def test_a_task_that_the_first_model_refuses_is_left_alone_and_never_final() -> None:
+    for history in (refusals("first"), [*free_runs(2, 2), *refusals("first", 1)]):
+        assert next_runs(history, MODELS) == []
+        got = the_estimate(history)
+        assert (got.D, got.final) == (None, False)
 
 
 def test_a_pass_of_unknown_length_leaves_n_and_d_unknown() -> None:
