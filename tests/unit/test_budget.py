@@ -116,7 +116,7 @@ def test_a_reply_s_bound_fits_beside_its_prompt_down_to_an_eighth_of_the_context
 
 def test_a_run_may_start_only_beside_what_the_others_may_still_cost() -> None:
     known = Expectation({"m": PRICE}, {})
-    known.learn(a_run("m", None, n, run_id=f"r{n}", turns=4, cost_usd=0.5) for n in range(8))
+    known.learn(a_run("m", None, n, run_id=f"r{n}", turns=4, cost_usd=0.5) for n in range(1, 9))
     known.saw("m", Purse(tail=0.1))
     # The dearest of n, and an n-th on top; eight of them while others run: 1.00, and one call.
 
