@@ -24,7 +24,7 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("always", DepthkitWarning)
+                warnings.simplefilter("default", DepthkitWarning)  # each once
                 warnings.showwarning = _show_warning(warnings.showwarning)
                 return super().invoke(ctx)
         except Exception as error:
@@ -96,7 +96,7 @@ TaskDirs = Annotated[
     list[Path], typer.Argument(help="Harbor task directories.", show_default=False)
 ]
 CorpusName = Annotated[
-    str, typer.Argument(help="A bundled corpus by name, or a directory.", show_default=False)
+    str, typer.Argument(help="A directory, or a bundled corpus by name.", show_default=False)
 ]
 ModelsFile = Annotated[
     Path | None,

@@ -265,7 +265,7 @@ def shipped(as_json: JsonFlag = False) -> None:
     from depthkit.generation.shipped import shipped_folder
 
     try:
-        attempts = Corpus.open(ATTEMPTS)
+        attempts = Corpus.open(shipped_folder().parent / ATTEMPTS)
     except DepthkitError:  # none is bundled
         attempts = None
     rows = overview(shipped_folder(), attempts)

@@ -1,19 +1,24 @@
-"""``corpus.toml``: name, model set, protocol settings and versions of a corpus."""
+"""``corpus.toml``: name, models, protocol settings and versions; and which corpora are bundled."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import tomllib
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from depthkit.corpus.files import require_plain_name
 from depthkit.corpus.lines import sync_directory
-from depthkit.errors import DepthkitError
+from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.protocol import CAPS, CEILING, FREE_RUNS, RUNS_PER_CAP
 
 CONFIG = "corpus.toml"
@@ -26,6 +31,58 @@ def default_name(path: Path, name: str | None) -> str:
     if name is not None:
         return require_plain_name(name, f"{path}: name")
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip("-.") or "corpus"
+
+
+_DATA = Path(str(files("depthkit"))) / "data"
+
+
+def bundled_corpora() -> dict[str, Path]:
+    """Corpora that come with the package, by name."""
+    return {path.parent.name: path.parent for path in _DATA.glob(f"*/{CONFIG}")}
+
+
+def _is_bundled(path: Path) -> bool:
+    return path.resolve().is_relative_to(_DATA.resolve())
+
+
+def refuse_bundled(path: Path) -> None:
+    """Refuse to write below the package."""
+    if _is_bundled(path):
+        raise DepthkitError(
+            f"{path}: comes with depthkit and is only read; copy it, and name the copy."
+        )
+
+
+def warn_of_two(name: str) -> None:
+    """Say that a directory was taken in place of a bundled corpus."""
+    warnings.warn(
+        DepthkitWarning(
+            f"{name}: the corpus in ./{name} is used, not the one of that name that comes with "
+            "depthkit."
+        ),
+        stacklevel=3,
+    )
+
+
+def has_corpus(path: Path) -> bool:
+    """Whether a corpus is in a directory, if only its runs: that it lacks the rest is then said."""
+    return (path / CONFIG).is_file() or (path / "runs.jsonl").is_file()
+
+
+def cache_folder(path: Path) -> Path:
+    """Where what is derived from a corpus is kept: ``cache/`` in it.
+
+    Nothing is written into the package, so that of a bundled corpus is in the user's own cache
+    directory.
+    """
+    if not _is_bundled(path):
+        return path / "cache"
+    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "") + "/.cache"
+    place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:8]
+    folder = Path(home) / "depthkit" / f"{path.name}-{place}"
+    with suppress(OSError):  # without it nothing is cached
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def load_config(path: Path) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +12,18 @@ import pandas as pd
 import pyarrow as pa
 
 from depthkit.corpus.columns import cached, code_digest, read_table, record_of, to_frame
-from depthkit.corpus.config import CONFIG, FIXED, default_name, load_config, write_config
+from depthkit.corpus.config import (
+    CONFIG,
+    FIXED,
+    bundled_corpora,
+    cache_folder,
+    default_name,
+    has_corpus,
+    load_config,
+    refuse_bundled,
+    warn_of_two,
+    write_config,
+)
 from depthkit.corpus.estimates import estimates_table, unpack_estimates
 from depthkit.corpus.files import counted, require_plain_name
 from depthkit.corpus.lines import Lines
@@ -38,7 +48,7 @@ _AT_ONCE = 2_000
 class Corpus:
     """A directory of tasks, runs and replays with what was recorded of each run.
 
-    Records are only ever appended; frames are derived, cached under ``cache/`` and keyed by the
+    Records are only ever appended; frames are derived, cached under :attr:`cache` and keyed by the
     sources, so deleting the cache changes nothing. Every frame of runs or tasks has a
     ``provenance`` column.
 
@@ -72,16 +82,19 @@ class Corpus:
         """Open a corpus that is there.
 
         Args:
-            name_or_dir: Name of a corpus that comes with the package, otherwise a directory.
+            name_or_dir: A directory, or the name of a corpus that comes with the package. A
+                directory of that name comes first, with a warning that names both.
 
         Raises:
             DepthkitError: It is neither, or ``corpus.toml`` is malformed.
         """
-        bundled = _bundled()
-        if isinstance(name_or_dir, str) and name_or_dir in bundled:
-            return cls(bundled[name_or_dir])
+        bundled = bundled_corpora()
         path = Path(name_or_dir)
-        if not _has_corpus(path):
+        if isinstance(name_or_dir, str) and name_or_dir in bundled:
+            if not has_corpus(path):
+                return cls(bundled[name_or_dir])
+            warn_of_two(name_or_dir)
+        if not has_corpus(path):
             names = ", ".join(sorted(bundled)) or "none in this installation"
             raise DepthkitError(
                 f"{name_or_dir}: neither a corpus directory (no {CONFIG} in it) nor a bundled "
@@ -103,10 +116,12 @@ class Corpus:
                 depend on them.
 
         Raises:
-            DepthkitError: The directory holds something else, or ``models`` contradicts the corpus.
+            DepthkitError: The directory holds something else or is the package's own, or ``models``
+                contradicts the corpus.
         """
         path = Path(path)
-        if not _has_corpus(path):
+        refuse_bundled(path)
+        if not has_corpus(path):
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
                 raise DepthkitError(
                     f"{path}: exists and is no corpus (no {CONFIG} in it); name a new or empty "
@@ -186,6 +201,7 @@ class Corpus:
         self._append(self._replays, [replay])
 
     def _append(self, lines: Lines, records: Sequence[Record]) -> None:
+        refuse_bundled(self.path)
         for record in records:
             for field, value in record:
                 if isinstance(value, int) and abs(value) >= 2**63:
@@ -203,6 +219,11 @@ class Corpus:
         if directory.is_symlink():
             raise DepthkitError(f"{directory}: is a symbolic link; put the directory itself there.")
         return directory
+
+    @property
+    def cache(self) -> Path:
+        """Where derived tables are kept; see :func:`depthkit.corpus.config.cache_folder`."""
+        return cache_folder(self.path)
 
     # --- records ---
 
@@ -267,7 +288,7 @@ class Corpus:
         else from the trajectory. Only trial directories that are new since last time are parsed.
         The provenance of a row is that of its run.
         """
-        return self._frame("turns", lambda: turns_table(self.path, self.runs()))
+        return self._frame("turns", lambda: turns_table(self.path, self.cache, self.runs()))
 
     def estimates(self) -> pd.DataFrame:
         """One row a task: what its ``free`` and ``ladder`` runs say about its depth.
@@ -310,7 +331,7 @@ class Corpus:
     def _estimates_table(self) -> pa.Table:
         code = code_digest("protocol/__init__.py", "corpus/estimates.py", "corpus/store.py")
         return cached(
-            self.path / "cache" / "estimates.parquet",
+            self.cache / "estimates.parquet",
             f"{code}:{self.digest()}",
             lambda: estimates_table(
                 self.tasks(),
@@ -336,7 +357,7 @@ class Corpus:
     def _source_table(self, name: str, lines: Lines, model: type[Record]) -> pa.Table:
         data = lines.read()
         key = f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
-        path = self.path / "cache" / f"{name}.parquet"
+        path = self.cache / f"{name}.parquet"
         return cached(path, key, lambda: read_table(data, model, lines.path))
 
     def _frame(self, name: str, build: Any) -> pd.DataFrame:
@@ -374,17 +395,6 @@ class Corpus:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in self.provenance().items())
         tasks, runs = counted(len(self.tasks()), "task"), counted(len(self.runs()), "run")
         return f"Corpus {self.name}: {tasks}, {runs}" + (f" ({kinds})" if kinds else "")
-
-
-def _bundled() -> dict[str, Path]:
-    """Corpora that come with the package, by name."""
-    data = Path(str(files("depthkit"))) / "data"
-    return {path.parent.name: path.parent for path in data.glob(f"*/{CONFIG}")}
-
-
-def _has_corpus(path: Path) -> bool:
-    """Whether a corpus is in a directory, if only its runs: that it lacks the rest is then said."""
-    return (path / CONFIG).is_file() or (path / "runs.jsonl").is_file()
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

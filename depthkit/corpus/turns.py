@@ -39,18 +39,18 @@ _RUNS_A_PART = 2000
 _MOST_PARTS = 16
 
 
-def turns_table(corpus: Path, runs: pd.DataFrame) -> pa.Table:
+def turns_table(corpus: Path, cache: Path, runs: pd.DataFrame) -> pa.Table:
     """Recorded turns of these runs, sorted by run as given and by turn.
 
     Args:
         corpus: The corpus directory.
+        cache: Where the turns that were parsed are kept.
         runs: As ``Corpus.runs()``; ``run_id`` and ``provenance`` are used.
 
     Returns:
         Columns of :class:`depthkit.model.Turn` and ``provenance``. A run whose files cannot be
         read has no rows.
     """
-    cache = corpus / "cache"
     wanted = pa.table(
         {
             "run_id": pa.array(runs["run_id"], pa.string()),

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from depthkit.corpus.config import refuse_bundled
 from depthkit.corpus.files import one_line
 from depthkit.errors import DepthkitError
 
@@ -104,6 +105,7 @@ class Labels:
             return b""
 
     def _append(self, target: Target, kind: Kind, text: str, action: str) -> None:
+        refuse_bundled(self.path)
         text = one_line(text, MOST_LABEL + 1) if kind == "label" else _lines(text).strip()
         text = text.encode("utf-8", "replace").decode()
         most = MOST_LABEL if kind == "label" else MOST_NOTE

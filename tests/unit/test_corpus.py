@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 from records import run_of, task_of
 
 from depthkit.corpus import Corpus
-from depthkit.errors import DepthkitError
+from depthkit.dashboard.labels import Labels, Target
+from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.model import Replay
 
 MODELS = ("first", "second")
@@ -251,6 +253,40 @@ def test_what_is_no_corpus_is_refused_with_the_bundled_names(tmp_path: Path) -> 
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(DepthkitError, match="exists and is no corpus"):
         Corpus.open_or_create(tmp_path)
+
+
+def test_a_directory_comes_before_a_bundled_corpus_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bundled = Corpus.open("demo")
+    mine = Corpus.open_or_create(Path("demo"), models=MODELS)
+    with pytest.warns(DepthkitWarning, match="the corpus in ./demo is used, not the one"):
+        assert Corpus.open("demo").models == mine.models != bundled.models
+
+
+def test_nothing_is_written_into_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    demo = Corpus.open("demo")
+    shutil.rmtree(demo.path / "cache", ignore_errors=True)  # of an older version
+
+    def there() -> set[tuple[Path, int]]:
+        return {(path, path.stat().st_mtime_ns) for path in demo.path.rglob("*")}
+
+    before = there()
+    assert len(demo.runs()) and len(demo.turns()) and len(demo.estimates())
+    made = {path.name.split("-")[0] for path in tmp_path.rglob("*.parquet")}
+    assert made == {"runs.parquet", "tasks.parquet", "estimates.parquet", "turns"}
+    for write in (
+        lambda: demo.append_run(run_of("mine")),
+        lambda: Corpus.open_or_create(demo.path, models=(*demo.models, "mine")),
+        lambda: Labels(demo.path).add(Target("toys", "toy"), "label", "odd"),
+    ):
+        with pytest.raises(DepthkitError, match="comes with depthkit and is only read; copy it"):
+            write()
+    assert there() == before
 
 
 def test_a_malformed_corpus_toml_is_named_with_its_field(corpus: Corpus) -> None:
