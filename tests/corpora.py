@@ -70,6 +70,7 @@ def _measure(spec: Spec, task_id: str, prefix: str) -> list[Run]:
                 attempt=plan.attempt,
                 purpose=plan.purpose,
                 verdict="passed" if passed else "failed",
+                confirmed=True if passed else None,
                 stop="submitted",
                 turns=plan.cap or spec.turns,
                 agent_minutes=spec.minutes,

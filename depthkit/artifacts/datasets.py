@@ -16,8 +16,10 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from depthkit.corpus import Corpus
+from depthkit.corpus.files import counted
 from depthkit.errors import DepthkitError
 from depthkit.protocol import ABOVE
+from depthkit.protocol.verdict import Passes
 
 GROUPS: dict[str, str] = {
     "synthetic": "Synthetic",
@@ -221,7 +223,13 @@ def _provenance(corpus: Corpus, frame: pd.DataFrame) -> str:
         source = " and ".join(f"{kind} ({count} tasks)" for kind, count in kinds.items())
     else:
         source = str(kinds.index[0]) if len(kinds) else "no runs"
-    return (
-        f"{source} · {len(frame)} tasks, {int(frame['runs'].fillna(0).sum())} runs"
-        f" · corpus {corpus.name}"
+    return f"{source} · {len(frame)} tasks, {runs_said(frame)} · corpus {corpus.name}"
+
+
+def runs_said(estimates: pd.DataFrame) -> str:
+    """How many runs estimates rest on, with their passes where some of these rest on less."""
+    runs, *passes = (
+        int(estimates[name].fillna(0).sum())
+        for name in ("runs", "passes", "unconfirmed", "suspect")
     )
+    return counted(runs, "run") + Passes(*passes).beside

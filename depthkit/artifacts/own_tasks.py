@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from depthkit.artifacts.datasets import Audited, audited
+from depthkit.artifacts.datasets import Audited, audited, runs_said
 from depthkit.corpus import Corpus
 from depthkit.corpus.files import counted
 from depthkit.model import Run, Task
+from depthkit.protocol.verdict import Passes
 
 type Key = tuple[str, str]
 """Data set and task_id."""
@@ -133,10 +134,8 @@ def resting_on(corpus: Corpus, kinds: Iterable[str | None], counted: str) -> str
 
 def measured_line(corpus: Corpus, tasks: pd.DataFrame) -> str:
     """Provenance of numbers that follow from the depth of tasks (rows as in ``OwnTasks.tasks``)."""
-    runs = int(tasks["runs"].fillna(0).sum())
-    return resting_on(
-        corpus, tasks["provenance"], f"{counted(len(tasks), 'task')}, {counted(runs, 'run')}"
-    )
+    said = f"{counted(len(tasks), 'task')}, {runs_said(tasks)}"
+    return resting_on(corpus, tasks["provenance"], said)
 
 
 def known_line(corpus: Corpus, own: OwnTasks) -> str:
@@ -151,5 +150,5 @@ def runs_line(corpus: Corpus, runs: Sequence[Run]) -> str:
     return resting_on(
         corpus,
         [run.provenance for run in runs],
-        f"{counted(len(tasks), 'task')}, {counted(len(runs), 'run')}",
+        f"{counted(len(tasks), 'task')}, {counted(len(runs), 'run')}{Passes.of(runs).beside}",
     )

@@ -184,6 +184,7 @@ def _measure(
 
     from depthkit.corpus.reference import refuse_results
     from depthkit.experiments.measure import measure, plan
+    from depthkit.protocol.verdict import Passes
     from depthkit.trials.limits import Limits
 
     refuse_results(corpus)
@@ -219,8 +220,8 @@ def _measure(
     if as_json:
         print_json(run.model_dump(mode="json") for run in outcome.runs)
     else:
-        passed = sum(run.passed for run in outcome.runs)
-        typer.echo(f"{len(outcome.runs)} runs, {passed} passed, in {corpus}")
+        passes = Passes.of(outcome.runs)
+        typer.echo(f"{len(outcome.runs)} runs, {passes.counted} passed{passes.apart}, in {corpus}")
     for reason in outcome.given_up:
         typer.secho(f"No result: {reason}", fg=typer.colors.YELLOW, err=True)
     if outcome.stopped:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from depthkit.errors import DepthkitError
 from depthkit.model import Estimate, Run
 from depthkit.protocol import estimate, run_of_d, run_of_n
+from depthkit.protocol.verdict import Passes
 
 ESTIMATES = pa.schema(
     [
@@ -39,6 +40,9 @@ ESTIMATES = pa.schema(
         ("public_pass_rate", pa.float64()),
         ("provenance", pa.string()),
         ("runs", pa.int64()),
+        ("passes", pa.int64()),
+        ("unconfirmed", pa.int64()),
+        ("suspect", pa.int64()),
     ]
 )
 """The table's columns; ``D_by_model`` is JSON, as neither Parquet nor DuckDB holds it better."""
@@ -126,7 +130,7 @@ def _row(
         of_n, of_d = run_of_n(runs, models), run_of_d(runs, models, caps=caps)
     else:
         found, of_n, of_d = Estimate(dataset=dataset, task_id=task_id), None, None
-    valid = [run for run in runs if run.valid]
+    passes = Passes.of(runs)
     from_task = {name: task.get(name) for name in _FROM_TASK}
     return {
         "dataset": dataset,
@@ -145,5 +149,8 @@ def _row(
         "n_minutes": of_n.agent_minutes if of_n else None,
         "n_context_tokens": of_n.context_tokens if of_n else None,
         "provenance": "+".join(sorted({run.provenance for run in runs})) or None,
-        "runs": len(valid),
+        "runs": sum(run.valid for run in runs),
+        "passes": passes.counted,
+        "unconfirmed": passes.unconfirmed,
+        "suspect": passes.suspect,
     }

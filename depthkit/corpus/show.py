@@ -20,6 +20,7 @@ from depthkit.errors import DepthkitError
 from depthkit.model import Purpose, Run, Verdict
 from depthkit.protocol import ABOVE, depth_text
 from depthkit.protocol.merged import merged_depth
+from depthkit.protocol.verdict import Passes
 
 _JSON_FIELDS = (
     "dataset",
@@ -35,6 +36,9 @@ _JSON_FIELDS = (
     "lowest_passing_cap",
     "final",
     "runs",
+    "passes",
+    "unconfirmed",
+    "suspect",
     "provenance",
 )
 
@@ -139,7 +143,7 @@ def print_estimates(corpus: Corpus) -> None:
         table.add_column(name, overflow="fold")
     for name in ("N", "D", "R", "W", "runs"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name in ["D by model", "provenance"][: 2 if len(kinds) > 1 else 1]:
+    for name in ["passes", "D by model", "provenance"][: 3 if len(kinds) > 1 else 2]:
         table.add_column(name, overflow="fold")
     for row in rows:
         depth = depth_text(row["D"], corpus.caps) or None
@@ -147,9 +151,12 @@ def print_estimates(corpus: Corpus) -> None:
             depth += " so far"
         known = {model: d for model, d in row["D_by_model"].items() if d is not None}
         by_model = ", ".join(f"{model} {depth_text(d, corpus.caps)}" for model, d in known.items())
-        solved = {True: "yes", False: "no", None: None}[row["solved"]]
+        # Two failed free runs settle it, but for a pass that may be forged.
+        no = "no" if row["final"] else "no so far"
+        solved = {True: "yes", False: no, None: None}[row["solved"]]
+        passes = f"{row['passes']}{Passes(0, row['unconfirmed'], row['suspect']).apart}"
         values = [row["dataset"], row["task_id"], solved, row["N"], depth, row["R"]]
-        values += [row["work_lines"], row["runs"], by_model, row["provenance"]]
+        values += [row["work_lines"], row["runs"], passes, by_model, row["provenance"]]
         cells = (Text("-" if value is None else one_line(value)) for value in values)
         table.add_row(*list(cells)[: len(table.columns)])
     console = Console()

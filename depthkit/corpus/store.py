@@ -297,8 +297,9 @@ class Corpus:
         lowest_passing_cap, final, work_lines, work_tokens, work_chars, work_from (``solution``, or
         ``run`` in a data set without any: the lines are then the commands of a run, Appendix D),
         n_run_id, n_minutes and n_context_tokens (of the run that gives N), author_rating,
-        public_pass_rate, provenance (of the runs; several joined by ``+``; missing without runs)
-        and runs (how many are valid).
+        public_pass_rate, provenance (of the runs; several joined by ``+``; missing without runs),
+        runs (how many are valid), passes (how many of these count as such), unconfirmed (how many
+        of the passes) and suspect (how many passes beside them do not count).
 
         Raises:
             DepthkitError: There are such runs but the corpus names no model set.
@@ -329,7 +330,9 @@ class Corpus:
         return self._source_table("replays", self._replays, Replay)
 
     def _estimates_table(self) -> pa.Table:
-        code = code_digest("protocol/__init__.py", "corpus/estimates.py", "corpus/store.py")
+        code = code_digest(
+            "protocol/__init__.py", "protocol/verdict.py", "corpus/estimates.py", "corpus/store.py"
+        )
         return cached(
             self.cache / "estimates.parquet",
             f"{code}:{self.digest()}",

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from depthkit.dashboard.marked import Marked
 from depthkit.dashboard.source import Snapshot
 from depthkit.dashboard.turns import Course, ShownTurn
+from depthkit.protocol.verdict import Passes
 from depthkit.stats import SampleError, sign_test
 
 _LONG = 4000
@@ -101,6 +102,7 @@ class Outcome:
     Attributes:
         left: Passes and results of the first model; ``right`` those of the second.
         left_run: A run of it to look at, a passing one if there is; ``right_run`` the same.
+        left_apart: What to say beside its passes (:class:`Passes`); ``right_apart`` the same.
     """
 
     dataset: str
@@ -109,6 +111,8 @@ class Outcome:
     right: tuple[int, int]
     left_run: str
     right_run: str
+    left_apart: str = ""
+    right_apart: str = ""
 
     @property
     def gap(self) -> float:
@@ -159,6 +163,8 @@ def contest(
     rows = snapshot.rows(
         f"""
         SELECT dataset, task_id, model, count(*) FILTER (passed) AS passes, count(*) AS results,
+            count(*) FILTER (standing = 'unconfirmed') AS unconfirmed,
+            count(*) FILTER (standing = 'suspect') AS suspect,
             arg_max(run_id, passed::INT) AS run_id, min(place) AS place
         FROM runs
         WHERE verdict <> 'none' AND model IN (?, ?) AND cap_name = ? AND (? = '' OR dataset = ?)
@@ -178,6 +184,7 @@ def contest(
             (by[right]["passes"], by[right]["results"]),
             by[left]["run_id"],
             by[right]["run_id"],
+            *(Passes(0, by[m]["unconfirmed"], by[m]["suspect"]).apart for m in (left, right)),
         )
         for key, by in tasks.items()
         if left in by and right in by

@@ -13,6 +13,7 @@ from depthkit.dashboard.listing import Column, View
 from depthkit.dashboard.source import ENDINGS, Snapshot, Source
 from depthkit.dashboard.text import exact, plain
 from depthkit.protocol import depth_text
+from depthkit.protocol.verdict import Passes
 
 PAGES = {
     "overview": "Overview",
@@ -204,6 +205,19 @@ def ending(value: str) -> str:
     """How a run ended, with its colour."""
     name = plain(value.replace(" ", "-"))
     return f'<span class="end end-{name}">{plain(ENDINGS.get(value, value))}</span>'
+
+
+def passes(row: Mapping[str, Any], of: str = "") -> str:
+    """Passes of some runs, with those apart that rest on less (:class:`Passes`)."""
+    found = Passes(row["passes"], row["unconfirmed"], row["suspect"])
+    return f"{found.counted:,}{of}{found.apart}"
+
+
+def doubt(run: Mapping[str, Any], form: str) -> str:
+    """Why a run rests on less than others, in a form such as ``" ({})"``; empty if it does not."""
+    unconfirmed = "unconfirmed" if run["standing"] == "unconfirmed" else ""
+    word = "suspect" if run["suspect"] else unconfirmed
+    return form.format(word) if word else ""
 
 
 def cell(context: Context, column: Column, value: Any) -> str:

@@ -89,7 +89,7 @@ RUNS = Listing(
         Column("started", "Started", "started", "time"),
         Column("provenance", "Provenance", "provenance", filter="choice"),
     ),
-    identity=("run_id", "dataset", "task_id", "detail", "suspect"),
+    identity=("run_id", "dataset", "task_id", "detail", "suspect", "standing"),
 )
 
 TASKS = Listing(
@@ -108,6 +108,8 @@ TASKS = Listing(
         Column("k", "Segments", "k", "number", filter="range", shown=False),
         Column("rate", "Pass rate", "public_pass_rate", "share", about="As released by others"),
         Column("passes", "Passes", "passes", "number"),
+        Column("unconfirmed", "Unconfirmed", "unconfirmed", "number", shown=False),
+        Column("suspect", "Suspect", "suspect", "number", shown=False),
         Column("valid", "Results", "valid", "number", filter="range"),
         Column("state", "Estimate", "state", filter="choice"),
         Column("rating", "Rating", "author_rating", filter="choice", shown=False),

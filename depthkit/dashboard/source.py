@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pandas as pd
@@ -27,6 +27,7 @@ from depthkit.corpus.files import counted
 from depthkit.dashboard.labels import Labels
 from depthkit.errors import DepthkitError
 from depthkit.model import Run, Task
+from depthkit.protocol.verdict import standing
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ _TASKS = """
         t.instruction_words,
         coalesce(e.provenance, t.provenance) AS provenance,
         coalesce(r.runs, 0) AS runs, coalesce(r.valid, 0) AS valid, coalesce(r.passes, 0) AS passes,
+        coalesce(r.unconfirmed, 0) AS unconfirmed, coalesce(r.suspect, 0) AS suspect,
         r.passes / nullif(r.valid, 0) AS pass_share, r.cost_usd, r.last,
         CASE WHEN e.solved THEN 'solved' WHEN e.solved IS NULL THEN 'not known' ELSE 'not solved'
         END AS outcome,
@@ -63,7 +65,9 @@ _TASKS = """
     LEFT JOIN incoming t USING (dataset, task_id)
     LEFT JOIN (
         SELECT dataset, task_id, count(*) AS runs, count(*) FILTER (verdict <> 'none') AS valid,
-            count(*) FILTER (passed) AS passes, max(started) AS last,
+            count(*) FILTER (passed) AS passes,
+            count(*) FILTER (standing = 'unconfirmed') AS unconfirmed,
+            count(*) FILTER (standing = 'suspect') AS suspect, max(started) AS last,
             CASE WHEN count(cost_usd) = count(*) THEN sum(cost_usd) END AS cost_usd
         FROM runs GROUP BY ALL
     ) r USING (dataset, task_id)
@@ -124,7 +128,7 @@ class Snapshot:
         return None if row is None else row[0]
 
     def run(self, run_id: str) -> dict[str, Any] | None:
-        """One run: the columns of :class:`depthkit.model.Run`, ``ending`` and ``passed``."""
+        """One run: the columns of ``Corpus.runs()``, ``ending``, ``standing`` and ``passed``."""
         found = self.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])
         return found[0] if found else None
 
@@ -239,7 +243,13 @@ class _Reading:
 
 
 def _with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    runs = runs.assign(passed=runs["verdict"].eq("passed") & ~runs["suspect"])
+    judged = runs[["verdict", "suspect", "confirmed", "provenance"]].astype(object)
+    kinds = [standing(cast(Run, row)) for row in judged.itertuples(index=False)]
+    runs = runs.assign(
+        standing=pd.Series(kinds, runs.index, dtype=object),
+        passed=[kind in ("passed", "unconfirmed") for kind in kinds],
+        rewards=runs["rewards"].map(json.dumps, na_action="ignore"),
+    )
     found = endings(runs).mask(~runs["passed"] & runs["stop"].eq("turn_cap"), "cap")
     return runs.assign(ending=found.mask(runs["verdict"].eq("none"), "no result"))
 
@@ -325,8 +335,8 @@ _TASK_COLUMNS = (
 def _runs_schema() -> pa.Schema:
     from depthkit.corpus.columns import table_schema
 
-    made = (pa.field("passed", pa.bool_()), pa.field("ending", pa.string()))
-    return pa.schema([*table_schema(Run), *made])
+    made = [(name, pa.string()) for name in ("standing", "ending")]
+    return pa.schema([*table_schema(Run), ("passed", pa.bool_()), *made])
 
 
 def _task_schema() -> pa.Schema:

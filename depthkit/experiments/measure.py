@@ -19,6 +19,7 @@ from depthkit.corpus.config import CONFIG
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
 from depthkit.protocol import CEILING, Planned
+from depthkit.protocol.verdict import Passes
 from depthkit.tasks import LoadedTask, load_tasks
 from depthkit.trials.budget import OUTPUT_TOKENS, Purse, may_start
 from depthkit.trials.forecast import Expected, Key, Most, Scope, most_runs, pending
@@ -377,7 +378,7 @@ def _progress(console: Console | None, schedule: Schedule) -> Iterator[None]:
         for key in schedule.tasks if run is None else [(run.dataset, run.task_id)]:
             left[key] = schedule.most_left(key).runs
         runs = schedule.outcome.runs
-        passed = sum(r.passed for r in runs)
+        passes = Passes.of(runs)
         costs = [r.cost_usd for r in runs if r.cost_usd is not None]
         cost = f"${sum(costs):.2f}" if costs else "cost unknown"
         remaining = sum(left.values())
@@ -387,7 +388,7 @@ def _progress(console: Console | None, schedule: Schedule) -> Iterator[None]:
             shown,
             total=len(runs) + remaining,
             completed=len(runs),
-            said=f"{len(runs)} runs  {passed} passed  {cost}  {most}",
+            said=f"{len(runs)} runs  {passes.counted} passed{passes.apart}  {cost}  {most}",
         )
 
     def notice(text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -17,10 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from depthkit.corpus import Corpus
+from depthkit.corpus.files import one_line
 from depthkit.errors import DepthkitError
 from depthkit.experiments.measure import clock, expected_words
 from depthkit.model import Run
 from depthkit.protocol import depth_text, estimate, refusing
+from depthkit.protocol.verdict import Passes
 from depthkit.trials.forecast import Expected, Key, Most, expected, most, pending
 from depthkit.trials.landing import Measuring, measuring, running_folder
 
@@ -50,6 +52,7 @@ class TaskStatus:
         missing: Runs it may still need at most.
         next: What may start next, such as ``glm-5.3-flash cap 5``.
         D: The estimate so far.
+        passes: Of the runs with a verdict.
         cost_usd: What its runs cost; ``None`` if that of any is unknown.
     """
 
@@ -61,6 +64,7 @@ class TaskStatus:
     missing: int
     next: list[str]
     D: int | None
+    passes: Passes
     cost_usd: float | None
 
 
@@ -175,6 +179,7 @@ def _task(
         missing=missing,
         next=sorted({f"{p.model} {f'cap {p.cap}' if p.cap else 'free'}" for p in due}),
         D=found.D,
+        passes=Passes.of(runs),
         cost_usd=sum(costs) if costs and len(costs) == len(runs) else None,
     )
 
@@ -227,7 +232,16 @@ def status_table(found: Status, *, every: bool) -> Table:
     groups: defaultdict[str, list[TaskStatus]] = defaultdict(list)
     for task in found.tasks:
         groups[task.dataset].append(task)
-    for heading in ("data set", "tasks", "final", "partly", "not started", "refused", "runs"):
+    for heading in (
+        "data set",
+        "tasks",
+        "final",
+        "partly",
+        "not started",
+        "suspect",
+        "refused",
+        "runs",
+    ):
         table.add_column(heading, justify="left" if heading == "data set" else "right")
     for name, tasks in groups.items():
         states = Counter(task.state for task in tasks)
@@ -237,6 +251,7 @@ def status_table(found: Status, *, every: bool) -> Table:
             str(states["final"]),
             str(states["partly measured"] + states["measuring"]),
             str(states["not started"]),
+            str(states["suspect"]),
             str(states["refused"]),
             str(sum(task.runs for task in tasks)),
         )
@@ -249,12 +264,20 @@ def status_lines(found: Status) -> list[str]:
     spent = f"${found.spent_usd:.2f}"
     if unknown:
         spent = f"at least {spent} ({unknown} run{'s' if unknown > 1 else ''} of unknown cost)"
+    total = Passes(*map(sum, zip(*(astuple(task.passes) for task in found.tasks), strict=True)))
     lines = [
         f"Spent so far: {spent}.",
         f"{found.final} of {len(found.tasks)} tasks are final. "
         f"Left at most: {found.most.runs} runs, {found.most.turns} turns.",
         f"Left as expected: {expected_words(found.expected)}.",
+        f"Passes: {total.counted}{total.apart}.",
     ]
+    if hanging := [f"{t.dataset}/{t.task_id}" for t in found.tasks if t.state == "suspect"]:
+        lines.append(
+            f"Not final, though nothing is missing: {', '.join(map(one_line, hanging))}. A pass "
+            "that may be forged decides there; the run's detail says why, and depthkit check "
+            "whether the task brings that about."
+        )
     who = found.measuring
     if who is None:
         return [*lines, "Nobody is measuring into it now."]

@@ -8,11 +8,12 @@ out. A single-instruction task is a task of one segment.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
-from depthkit.model import Stop, Verdict
+from depthkit.model import Run, Stop, Verdict
 
 TIME_LIMIT_ERROR = "AgentTimeoutError"
 RUN_OVER_ERROR = "RunOverError"
@@ -107,6 +108,50 @@ def passes(rewards: object) -> bool | None:
 def all_pass(segments: Sequence[bool | None]) -> bool | None:
     """Whether a run over segments passes: ``None`` unless one fails or each is known to pass."""
     return False if False in segments else None if None in segments or not segments else True
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The passes of some runs, those that rest on less counted apart.
+
+    Attributes:
+        counted: Runs that count as passes.
+        unconfirmed: Of these, runs made here whose files were not seen to pass where none of the
+            agent's processes run, as of every task that needs its daemons.
+        suspect: Passes beside these that may be forged and do not count.
+    """
+
+    counted: int = 0
+    unconfirmed: int = 0
+    suspect: int = 0
+
+    @classmethod
+    def of(cls, runs: Iterable[Run]) -> Passes:
+        """Those of these runs."""
+        kinds = Counter(map(standing, runs))
+        doubted = kinds["unconfirmed"]
+        return cls(kinds["passed"] + doubted, doubted, kinds["suspect"])
+
+    @property
+    def apart(self) -> str:
+        """What to say beside a number of passes; empty where there is nothing to say."""
+        doubted = f" ({self.unconfirmed} unconfirmed)" if self.unconfirmed else ""
+        return doubted + (f", {self.suspect} suspect" if self.suspect else "")
+
+    @property
+    def beside(self) -> str:
+        """The same with the passes themselves, to stand behind a number of runs."""
+        return f", {self.counted:,} passed{self.apart}" if self.apart else ""
+
+
+def standing(run: Run) -> Literal["passed", "unconfirmed", "suspect"] | None:
+    """How much a pass counts for (:class:`Passes`); ``None`` where a run did not pass."""
+    if run.verdict != "passed":
+        return None
+    if run.suspect:
+        return "suspect"
+    ours = run.provenance in ("measured", "scripted")
+    return "unconfirmed" if ours and run.confirmed is not True else "passed"
 
 
 def _number(value: object) -> float | None:

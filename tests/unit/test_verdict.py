@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
+from records import run_of, task_of
+from typer.testing import CliRunner
 
+from depthkit.artifacts.audit import audit_table
+from depthkit.cli import app
+from depthkit.corpus import Corpus
+from depthkit.dashboard.html import Context, Site
+from depthkit.dashboard.pages import PAGES
+from depthkit.dashboard.source import Source
 from depthkit.protocol.verdict import (
+    Passes,
     SegmentRecord,
     all_pass,
     judge,
@@ -123,6 +133,61 @@ def test_a_run_passes_only_if_every_segment_is_known_to(
     segments: list[bool | None], run: bool | None
 ) -> None:
     assert all_pass(segments) is run
+
+
+@pytest.mark.parametrize(
+    ("run", "counted"),
+    [
+        ({"confirmed": True}, Passes(1, 0, 0)),
+        ({"confirmed": None}, Passes(1, 1, 0)),
+        ({"confirmed": False, "provenance": "measured"}, Passes(1, 1, 0)),
+        ({"confirmed": True, "suspect": True}, Passes(0, 0, 1)),
+        ({"verdict": "failed", "suspect": True}, Passes(0, 0, 0)),
+        ({"verdict": "none", "stop": "budget"}, Passes(0, 0, 0)),
+        # What others ran, or nobody, could not be compared here.
+        ({"provenance": "imported"}, Passes(1, 0, 0)),
+        ({"provenance": "fitted"}, Passes(1, 0, 0)),
+    ],
+)
+def test_passes_that_rest_on_less_are_counted_apart(run: dict[str, Any], counted: Passes) -> None:
+    assert Passes.of([run_of("r", **run)]) == counted
+
+
+def test_every_place_that_counts_passes_says_which_rest_on_less(tmp_path: Path) -> None:
+    corpus = Corpus.open_or_create(tmp_path / "c", models=["first"])
+    corpus.append_task(task_of("toy", 9))
+    corpus.append_task(task_of("forged", 9))
+    corpus.append_runs(
+        [
+            run_of("a", turns=1, confirmed=True),
+            run_of("b", attempt=2, turns=1),
+            run_of("c", task_id="forged", suspect=True, turns=1),
+            run_of("d", task_id="forged", attempt=2, verdict="failed"),
+        ]
+    )
+    rows = corpus.estimates().set_index("task_id")
+    assert rows.loc["toy", ["passes", "unconfirmed", "suspect", "final"]].tolist() == [
+        2,
+        1,
+        0,
+        True,
+    ]
+    assert rows.loc["forged", ["passes", "unconfirmed", "suspect"]].tolist() == [0, 0, 1]
+    assert not rows.loc["forged", "final"]
+    said = "2 passed (1 unconfirmed), 1 suspect"
+    assert f"4 runs, {said}" in audit_table(corpus).provenance
+    told = CliRunner().invoke(app, ["estimates", str(corpus.path)], env={"COLUMNS": "200"}).stdout
+    assert "2 (1 unconfirmed)" in told and "0, 1 suspect" in told and "no so far" in told
+    told = CliRunner().invoke(app, ["status", str(corpus.path)], env={"COLUMNS": "200"}).stdout
+    assert "1 of 2 tasks are final" in told
+    assert "Passes: 2 (1 unconfirmed), 1 suspect." in told
+    assert "toys/forged. A pass that may be forged decides there" in told
+    source = Source(corpus.path)
+    context = Context(Site({"c": "c"}), "c", source, source.load())
+    assert "2 (1 unconfirmed)" in str(PAGES["tasks"](context, {}))
+    forged = {"dataset": ["toys"], "task": ["forged"]}
+    assert "0 of 2, 1 suspect" in str(PAGES["task"](context, forged))
+    assert "unconfirmed" in str(PAGES["run"](context, {"id": ["b"]}))
 
 
 FULL, ZERO = {"reward": 1.0}, {"reward": 0.0}

@@ -32,7 +32,7 @@ def derived(context: Context, dataset: str, task_id: str) -> str:
             plain(depth_text(row["D"], caps) or MISSING),
             plain(html.written(row["N"], "number")),
             plain(html.written(row["W"], "number")),
-            f"{row['passes']} of {row['valid']}",
+            html.passes(row, f" of {row['valid']}"),
         ]
         for row in found
     ]

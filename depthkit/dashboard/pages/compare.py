@@ -198,8 +198,8 @@ def _models(context: Context, given: dict[str, str], marked: Marked) -> str:
             f'<a class="row" href="{context.task(each.dataset, each.task_id)}">'
             f"{plain(each.task_id)}</a>",
             html.dataset(context, each.dataset),
-            _passes(context, each.left, each.left_run),
-            _passes(context, each.right, each.right_run),
+            _passes(context, each.left, each.left_run, each.left_apart),
+            _passes(context, each.right, each.right_run, each.right_apart),
             f"{each.gap:+.0%}" if each.gap else "0",
             f'<a href="{context.page("compare", a=each.left_run, b=each.right_run)}">turns</a>',
         ]
@@ -221,8 +221,8 @@ def _models(context: Context, given: dict[str, str], marked: Marked) -> str:
     return html.document(context, "compare", "Compare", body)
 
 
-def _passes(context: Context, passes: tuple[int, int], run_id: str) -> str:
-    return f'<a href="{context.run(run_id)}">{passes[0]} of {passes[1]}</a>'
+def _passes(context: Context, passes: tuple[int, int], run_id: str, apart: str) -> str:
+    return f'<a href="{context.run(run_id)}">{passes[0]} of {passes[1]}</a>{apart}'
 
 
 def _rival(context: Context, model: str) -> str:

@@ -293,8 +293,10 @@ def _row(
     cells = []
     for number, column in enumerate(view.shown):
         value = html.cell(context, column, row[column.key])
-        if column.key == "ending" and row.get("suspect"):
-            value += ' <span class="flag">suspect</span>'
+        if column.key == "ending":
+            value += html.doubt(row, ' <span class="flag">{}</span>')
+        elif column.key == "passes":
+            value = html.passes(row)
         # The first cell, whichever it is, leads on.
         if number == 0:
             value = f'<a class="row" href="{href}"{about}>{value}</a>{chips(context, page, own)}'

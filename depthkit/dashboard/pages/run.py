@@ -63,9 +63,9 @@ def run_page(context: Context, query: Query) -> str:
 
 def _head(context: Context, run: dict[str, Any]) -> str:
     cap = "no cap" if run["cap"] is None else f"cap {run['cap']}"
-    suspect = '<span class="flag">suspect</span>' if run["suspect"] else ""
+    doubt = html.doubt(run, '<span class="flag">{}</span>')
     items: list[tuple[str, str]] = [
-        ("Ending", f"{html.ending(run['ending'])} {suspect}"),
+        ("Ending", f"{html.ending(run['ending'])} {doubt}"),
         ("Stop", plain(run["stop"].replace("_", " "))),
         ("Turns", plain(html.written(run["turns"], "number"))),
         ("Minutes", plain(html.written(run["agent_minutes"], "number"))),
@@ -78,6 +78,8 @@ def _head(context: Context, run: dict[str, Any]) -> str:
     ]
     if run["segments_passed"] is not None:
         items.append(("Segments passed", plain(run["segments_passed"])))
+    if run["rewards"] is not None:
+        items.append(("Rewards", plain(run["rewards"])))
     numbers = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in items)
     detail = f'<p class="detail">{plain(run["detail"])}</p>' if run["detail"] else ""
     task = context.task(run["dataset"], run["task_id"])

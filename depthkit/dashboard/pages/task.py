@@ -59,7 +59,7 @@ def _numbers(context: Context, task: dict[str, Any]) -> str:
         ("N", html.written(task["N"], "number"), "Turns of the shorter passing free run"),
         ("W", html.written(task["W"], "number") + source, "Work: lines of the reference solution"),
         ("R", html.written(task["R"], "share"), "Share of the two free runs that pass"),
-        ("Passes", f"{task['passes']} of {task['valid']}", "Of runs with a result"),
+        ("Passes", html.passes(task, f" of {task['valid']}"), "Of runs with a result"),
         ("Estimate", task["state"], "Whether further runs could change it"),
     ]
     if task["public_pass_rate"] is not None:
@@ -123,7 +123,7 @@ def _run(context: Context, run: dict[str, Any], n_run: str | None) -> str:
     cap = "no cap" if run["cap"] is None else f"cap {run['cap']}"
     said = (
         f"{model_label(run['model'])}, {cap}, try {run['attempt']}: "
-        f"{ENDINGS[run['ending']]}{' (suspect)' if run['suspect'] else ''}, stop {run['stop']}, "
+        f"{ENDINGS[run['ending']]}{html.doubt(run, ' ({})')}, stop {run['stop']}, "
         f"{html.written(run['turns'], 'number')} turns"
     )
     is_n = run["run_id"] == n_run
