@@ -1,7 +1,7 @@
 # Each target sets up what it needs by itself. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test tools demo replay-tasks bench smoke-model lab lock clean
+.PHONY: help setup report test test-quick mutations tools demo replay-tasks bench smoke-model lab lock clean
 
 # Containers set it for images of their own; here every command would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,6 +25,9 @@ report: setup  ## run the stale notebooks on the bundled corpora, leave reports/
 test: setup  ## check style and types, run all tests, those with containers and a browser too
 	@env/browser.sh --install >/dev/null
 	@GOGC=400 env/engine.sh run -- env/test.sh $(python)
+
+mutations: setup  ## change the code in small ways and see that tests notice; K=TEXT: only those with it (no Docker needed)
+	@$(python) tests/mutate.py -k "$(K)"
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
 	@$(call with_engine,"$$0" -m depthkit.experiments.demo)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 from protocol_runs import a_run
 
 from depthkit.trials.budget import (
     OUTPUT_TOKENS,
+    WAIT_SECONDS,
     Budget,
     BudgetExceededError,
     Expectation,
@@ -60,10 +63,13 @@ def test_without_a_limit_nothing_is_set_aside_and_all_is_booked() -> None:
 
 
 def test_a_call_waits_while_another_s_money_may_come_back_and_no_longer() -> None:
+    async def at_once(held: Coroutine[Any, Any, float]) -> float:
+        return await asyncio.wait_for(held, WAIT_SECONDS / 3)
+
     async def check() -> None:
         budget = Budget(1.0)
         with pytest.raises(BudgetExceededError, match=r"up to \$1\.5000; \$1\.0000 of --max-cost"):
-            await budget.hold(1.5)
+            await at_once(budget.hold(1.5))
         held = await budget.hold(0.8)
         waiting = asyncio.ensure_future(budget.hold(0.5))
         await asyncio.sleep(0.2)
@@ -72,7 +78,7 @@ def test_a_call_waits_while_another_s_money_may_come_back_and_no_longer() -> Non
         assert await waiting == 0.5
         budget.settle(0.5, 0.5)
         with pytest.raises(BudgetExceededError):  # nothing is under way: none comes back
-            await budget.hold(0.2)
+            await at_once(budget.hold(0.2))
 
     asyncio.run(check())
 
@@ -112,6 +118,22 @@ def test_a_reply_s_bound_fits_beside_its_prompt_down_to_an_eighth_of_the_context
     context: int | None, prompt: int, bound: int
 ) -> None:
     assert output_bound(context, prompt) == bound
+
+
+def test_the_dearest_of_the_known_runs_is_what_is_expected() -> None:
+    known = Expectation({"m": PRICE}, {})
+    assert known.of("m", None) is None
+    known.learn(
+        a_run("m", None, n, run_id=f"r{n}", turns=4, cost_usd=cost, verdict=verdict)
+        for n, cost, verdict in (
+            (1, 0.2, "passed"),
+            (2, 0.5, "failed"),
+            (3, None, "passed"),  # of unknown cost: says nothing, not that it was free
+            (4, 9.0, "none"),
+        )
+    )
+    assert known.of("m", None, margin=0) == 0.5
+    assert known.of("m", None, margin=1) == 0.75
 
 
 def test_a_run_may_start_only_beside_what_the_others_may_still_cost() -> None:

@@ -112,6 +112,45 @@ def test_estimates_follow_the_protocol_and_name_the_run_of_n(corpus: Corpus) -> 
     assert other["runs"] == 0
 
 
+def test_runs_of_other_purposes_are_in_no_estimate_and_those_without_a_verdict_in_no_count(
+    corpus: Corpus,
+) -> None:
+    corpus.append_run(run_of("e", purpose="evaluation", provenance="measured"))
+    corpus.append_run(run_of("m", purpose="merged", cap=5, provenance="imported"))
+    assert len(corpus.estimates()) == 0
+    corpus.append_run(run_of("f1", verdict="none", stop="infrastructure"))
+    corpus.append_run(run_of("f2", attempt=2, turns=1))
+    row = corpus.estimates().iloc[0]
+    assert (row["runs"], row["provenance"], row["final"]) == (1, "scripted", False)
+    assert row[["solved", "N", "D", "n_run_id"]].isna().all()
+    corpus.append_run(run_of("f3", turns=3))
+    row = corpus.estimates().iloc[0]
+    assert (row["runs"], row["solved"], row["N"], row["D"]) == (2, True, 1, 1)
+
+
+def test_work_is_taken_from_runs_only_where_a_data_set_has_no_solution_at_all(
+    corpus: Corpus,
+) -> None:
+    corpus.append_task(task_of("solved", 12))
+    for dataset, task in (("toys", "none"), ("runs-alone", "none")):
+        corpus.append_task(task_of(task, None, dataset=dataset))
+        for attempt in (1, 2):
+            corpus.append_run(
+                run_of(
+                    f"{dataset}-{attempt}",
+                    dataset=dataset,
+                    task_id=task,
+                    attempt=attempt,
+                    turns=1,
+                    command_lines=7,
+                )
+            )
+    frame = corpus.estimates().set_index(["dataset", "task_id"])
+    assert frame.loc["toys", "solved"][["work_lines", "work_from"]].tolist() == [12, "solution"]
+    assert frame.loc["runs-alone", "none"][["work_lines", "work_from"]].tolist() == [7, "run"]
+    assert frame.loc["toys", "none"][["work_lines", "work_from"]].isna().all()
+
+
 def test_mixed_provenance_is_never_hidden(corpus: Corpus) -> None:
     corpus.append_run(run_of("a"))
     corpus.append_run(run_of("b", attempt=2, provenance="measured"))

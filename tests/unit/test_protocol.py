@@ -17,6 +17,7 @@ from depthkit.protocol import (
     REFUSALS,
     Planned,
     cap_statement,
+    counted_runs,
     estimate,
     next_runs,
     run_of_n,
@@ -117,6 +118,12 @@ def test_no_ladder_run_starts_before_both_free_runs_are_in() -> None:
     assert next_runs(free_runs(8), MODELS) == [Planned("first", None, 2, "free")]
 
 
+def test_one_free_run_says_nothing_before_the_other_is_in() -> None:
+    for first in (free_runs(8), free_runs(None)):
+        got = the_estimate(first)
+        assert (got.solved, got.R, got.N, got.D, got.final) == (None, None, None, None, False)
+
+
 def test_free_runs_are_not_started_when_not_wanted_and_no_ladder_without_them() -> None:
     assert next_runs([], MODELS, with_free=False) == []
     assert next_runs(free_runs(8), MODELS, with_free=False) == []
@@ -172,6 +179,7 @@ def test_evaluation_and_other_runs_never_count() -> None:
     ]
     assert the_estimate(others) == the_estimate([])
     assert next_runs(others, MODELS) == next_runs([], MODELS)
+    assert counted_runs(others, MODELS) == []
 
 
 def test_a_suspect_run_is_a_result_but_never_a_pass() -> None:
@@ -239,6 +247,20 @@ def test_a_later_model_that_refuses_a_task_leaves_its_estimate_final() -> None:
     # What it does when it is evaluated is another matter.
     elsewhere = [run.model_copy(update={"purpose": "evaluation"}) for run in refusals("second", 1)]
     assert not the_estimate([*done, *elsewhere], MODELS[:2]).final
+
+
+def test_less_than_a_lasting_refusal_leaves_no_model_aside() -> None:
+    done = [*free_runs(2, 2), *(a_run("first", 1, n) for n in (1, 2))]
+    once = refusals("second", 1)[1:]
+    broken = [
+        a_run("second", 1, 1, "none", stop="model_error", run_id=f"broken-{n}")
+        for n in range(REFUSALS)
+    ]
+    for history in (once, broken):
+        assert next_runs([*done, *history], MODELS[:2]) == [Planned("second", 1, 1, "ladder")]
+    answered = a_run("second", 1, 1, run_id="z")  # after all, and so it is asked again
+    history = [*done, *refusals("second", 1), answered]
+    assert next_runs(history, MODELS[:2]) == [Planned("second", 1, 2, "ladder")]
 
 
 def test_a_task_that_the_first_model_refuses_is_left_alone_and_never_final() -> None:

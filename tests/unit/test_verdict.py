@@ -126,6 +126,8 @@ def test_a_verifier_that_did_not_run_gave_no_rewards() -> None:
         ([True, None], None),
         ([True, None, True], None),
         ([None, False], False),
+        ([False, None], False),
+        ([False, True], False),
         ([], None),
     ],
 )
