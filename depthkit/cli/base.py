@@ -6,10 +6,12 @@ import errno
 import gc
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
@@ -81,6 +83,11 @@ _RUNS_TRIALS = {"attempt", "check", "free", "generate", "ladder", "merge", "repl
 def _start(ctx: typer.Context) -> None:
     # Thousands of modules are imported, none of it garbage: looking for some takes a sixth of that.
     gc.set_threshold(50_000)
+    if ctx.invoked_subcommand in _RUNS_TRIALS and current_thread() is main_thread():
+        # So that what was begun is ended and taken away, as on Ctrl-C.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
     if ctx.invoked_subcommand in _RUNS_TRIALS and os.environ.get("DEPTH_HARBOR"):
         from importlib.metadata import version
 

@@ -33,7 +33,7 @@ from harbor.models.trial.config import ServiceVolumeConfig
 from harbor.utils.path_filter import filter_paths_by_patterns
 
 from depthkit.trials import copying, engine, tools
-from depthkit.trials.images import ensure_image
+from depthkit.trials.images import Build, ensure_image
 from depthkit.trials.threads import in_thread
 
 _DYING_SECONDS = 2.0
@@ -47,6 +47,7 @@ class DockerEnvironment(BaseEnvironment):
     """One container, driven over the engine's API."""
 
     _container: Container | None = None
+    _build: Build
     image_id: str | None = None
     """Identity of the image the container was started from."""
     lacks: frozenset[str] = frozenset()
@@ -103,7 +104,11 @@ class DockerEnvironment(BaseEnvironment):
 
     async def start_bare(self, *, force_build: bool = False) -> None:
         """Start the container, without the folders and files that Harbor expects in it."""
-        image = await in_thread(lambda: self._image(force_build))
+        self._build = Build()
+        try:
+            image = await in_thread(lambda: self._image(force_build))
+        finally:
+            self._build.end()  # Where its time is over, or this is being ended.
         self.image_id = image.id
         await in_thread(lambda: self._start(image))
 
@@ -115,7 +120,9 @@ class DockerEnvironment(BaseEnvironment):
                 return images.get(ready)
             except ImageNotFound:
                 return images.pull(ready)
-        return ensure_image(self.environment_dir, self.environment_id, force=force_build)
+        return ensure_image(
+            self.environment_dir, self.environment_id, force=force_build, build=self._build
+        )
 
     def _start(self, image: Image) -> None:
         missing = tools.known(image)

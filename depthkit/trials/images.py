@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+import os
 import re
+import signal
+import socket
 import subprocess
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from docker.errors import BuildError, ImageNotFound
+from docker.errors import ImageNotFound
 from docker.models.images import Image
 
 from depthkit.errors import DepthkitError
@@ -48,7 +54,41 @@ def has_buildx() -> bool:
     return probe.returncode == 0
 
 
-def ensure_image(environment_dir: Path, content_digest: str, *, force: bool = False) -> Image:
+class Build:
+    """How whoever waits no longer ends a build, which would go on after its time, or after us.
+
+    One that is still in the queue for the same image is killed as soon as it begins.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._kill: Callable[[], object] | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """Kill what runs; a build that is done stays."""
+        with self._guard:
+            self._ended = True
+            if self._kill is not None:
+                self._kill()
+
+    @contextmanager
+    def killed_by(self, kill: Callable[[], object]) -> Iterator[None]:
+        """Say how to kill what has just begun, for as long as it runs."""
+        with self._guard:
+            self._kill = kill
+            if self._ended:
+                kill()
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._kill = None
+
+
+def ensure_image(
+    environment_dir: Path, content_digest: str, *, force: bool = False, build: Build | None = None
+) -> Image:
     """The image of a task's ``environment/Dockerfile``, built if no image of this content exists.
 
     The digest covers the files of ``environment/`` and the identity of local base images, so a
@@ -58,6 +98,7 @@ def ensure_image(environment_dir: Path, content_digest: str, *, force: bool = Fa
         environment_dir: Folder with the Dockerfile, the build context.
         content_digest: Digest of that folder's contents.
         force: Build although an image exists.
+        build: By which another thread ends the build.
 
     Raises:
         DepthkitError: If the build fails, or needs BuildKit and there is no buildx.
@@ -65,7 +106,7 @@ def ensure_image(environment_dir: Path, content_digest: str, *, force: bool = Fa
     dockerfile = environment_dir / "Dockerfile"
     text = dockerfile.read_text(encoding="utf-8", errors="replace")
     tag = f"{REPOSITORY}:{_digest(content_digest, text)}"
-    images = engine.client().images
+    images, build = engine.client().images, build or Build()
     with _building[tag]:
         if not force:
             try:
@@ -73,14 +114,14 @@ def ensure_image(environment_dir: Path, content_digest: str, *, force: bool = Fa
             except ImageNotFound:
                 pass
         if has_buildx():
-            _build_with_buildx(environment_dir, tag)
+            _build_with_buildx(environment_dir, tag, build)
         elif needs_buildkit(text):
             raise DepthkitError(
                 f"{dockerfile}: it uses BuildKit syntax and this machine has no docker buildx; "
                 "install the docker-buildx plugin (env/engine.sh up does so on Debian)."
             )
         else:
-            _build_classic(environment_dir, tag)
+            _build_classic(environment_dir, tag, build)
         return images.get(tag)
 
 
@@ -94,27 +135,41 @@ def _digest(content: str, dockerfile: str) -> str:
     return made.hexdigest()[:24]
 
 
-def _build_with_buildx(context: Path, tag: str) -> None:
+def _build_with_buildx(context: Path, tag: str, build: Build) -> None:
     labels = [f"--label={key}={value}" for key, value in engine.owner().labels.items()]
-    built = subprocess.run(
-        ["docker", "buildx", "build", "--load", "--progress=plain", f"--tag={tag}", *labels, "."],
+    command = ["docker", "buildx", "build", "--load", "--progress=plain", f"--tag={tag}", *labels]
+    process = subprocess.Popen(
+        [*command, "."],
         cwd=context,
-        capture_output=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
+        errors="replace",
+        start_new_session=True,  # buildx is a process of its own, which outlives docker
     )
-    if built.returncode != 0:
-        raise DepthkitError(_failure(context, built.stderr))
+    with process, build.killed_by(lambda: os.killpg(process.pid, signal.SIGKILL)):
+        _, log = process.communicate()
+    if process.returncode != 0:
+        raise DepthkitError(_failure(context, log))
 
 
-def _build_classic(context: Path, tag: str) -> None:
-    try:
-        engine.client().images.build(
-            path=str(context), tag=tag, labels=engine.owner().labels, rm=True, forcerm=True
-        )
-    except BuildError as error:
-        log = "".join(str(part.get("stream", "")) for part in error.build_log)
-        raise DepthkitError(_failure(context, f"{log}\n{error}")) from error
+def _build_classic(context: Path, tag: str, build: Build) -> None:
+    parts = engine.client().api.build(
+        path=str(context),
+        tag=tag,
+        labels=engine.owner().labels,
+        rm=True,
+        forcerm=True,
+        decode=True,
+    )
+    # The engine ends a build whose listener has gone; docker-py has no word for that.
+    connection = inspect.getgeneratorlocals(parts)["response"].raw.connection
+    log = ""
+    with build.killed_by(lambda: connection.sock.shutdown(socket.SHUT_RDWR)):
+        for part in parts:
+            log += str(part.get("stream", "")) + str(part.get("error", ""))
+            if "error" in part:
+                raise DepthkitError(_failure(context, log))
 
 
 def _failure(context: Path, log: str) -> str:

@@ -85,6 +85,14 @@ def containers_of(task: Path) -> list[Any]:
     return [each for each in found if (each.name or "").startswith(f"{task.name}__")]
 
 
+def processes_of_the_host() -> str:
+    """What runs where the engine runs, as the engine sees it."""
+    seen = engine.client().containers.run(
+        "depthkit/base:1", ["ps", "-eo", "args"], pid_mode="host", network_mode="none", remove=True
+    )
+    return bytes(seen).decode()
+
+
 def made_here(*, others: bool = False) -> dict[str, set[str]]:
     """Names of what is in the engine, by kind.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty import processes_of_the_host
 from harbor.environments.base import BaseEnvironment
 from harbor.environments.docker.docker import DockerEnvironment as HarborDocker
 from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPolicy
 from harbor.models.trial.paths import TrialPaths
 
 from depthkit.errors import DepthkitError
-from depthkit.trials import engine
+from depthkit.trials import engine, images
 from depthkit.trials.environment import ContainerDiedError, DockerEnvironment
 
 pytestmark = pytest.mark.docker
@@ -317,6 +319,29 @@ def test_a_build_that_fails_names_the_dockerfile_and_shows_the_log(ours: Opened)
 
     with pytest.raises(DepthkitError, match=r"(?s)environment/Dockerfile.*so-it-goes"):
         asyncio.run(check())
+
+
+@pytest.mark.parametrize("buildx", [True, False])
+def test_a_build_over_its_time_is_killed(
+    ours: Opened, buildx: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "has_buildx", lambda: buildx)
+    hung = f"sleep 4{secrets.randbelow(10**6)}"
+
+    async def check() -> None:
+        opening = ours(dockerfile=f"FROM depthkit/base:1\nRUN {hung}\n").__aenter__()
+        starting = asyncio.ensure_future(opening)
+        while hung not in await asyncio.to_thread(processes_of_the_host):
+            assert not starting.done()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        for _ in range(100):
+            if hung not in processes_of_the_host():
+                return
+        raise AssertionError(f"{hung} still runs")
+
+    asyncio.run(check())
 
 
 def test_everything_carries_its_owner(ours: Opened) -> None:

@@ -28,6 +28,7 @@ from faulty import (
     cost_of,
     made_here,
     measure,
+    processes_of_the_host,
     start,
     wait_until,
     write_models,
@@ -260,6 +261,20 @@ def test_ctrl_c_twice_stops_at_once_and_leaves_nothing(tmp_path: Path, toy: Path
     # What was cancelled is no result; it is run again.
     assert Corpus.open(tmp_path / "corpus").run_records() == []
     assert server.billed > 0
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_check_that_is_stopped_kills_its_build(
+    tmp_path: Path, toy: Path, sent: signal.Signals
+) -> None:
+    hung = f"sleep 4{secrets.randbelow(10**6)}"
+    with (toy / "environment" / "Dockerfile").open("a") as dockerfile:
+        dockerfile.write(f"RUN {hung}\n")
+    checking = subprocess.Popen([sys.executable, "-m", "depthkit", "check", str(toy)])
+    wait_until(lambda: hung in processes_of_the_host())
+    checking.send_signal(sent)
+    assert checking.wait(60) == 128 + sent
+    wait_until(lambda: hung not in processes_of_the_host(), 30)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 from depthkit.trials import engine, images
-from depthkit.trials.images import ensure_image, needs_buildkit
+from depthkit.trials.images import Build, ensure_image, needs_buildkit
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ class Engine:
         return SimpleNamespace(id=f"id of {tag}", tags=[tag])
 
     def builder(self, name: str):
-        def build(_context: Path, tag: str) -> None:
+        def build(_context: Path, tag: str, _build: Build) -> None:
             self.builds.append((name, tag))
             time.sleep(0.2)  # time enough for another to start one as well
             self.kept.add(tag)
