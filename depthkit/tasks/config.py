@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from depthkit.errors import DepthkitError
 from depthkit.model import Group
@@ -18,13 +18,15 @@ from depthkit.tasks.text import parsed, printable
 
 if TYPE_CHECKING:
     from harbor.models.task.config import TaskConfig
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
 _OLD_NAMES = {"TaskConfig": {"version"}, "EnvironmentConfig": {"memory", "storage"}}
 """Fields that Harbor still reads though its models no longer list them."""
 
 _NEAR_MISS = 0.75
-"""Likeness of two names (difflib's ratio) from which one is taken for the other, misspelt."""
+"""Likeness of two names (difflib's ratio) from which one is taken for the other, misspelt, if its
+value would do there."""
 
 
 class TaskMetadata(BaseModel):
@@ -138,13 +140,25 @@ def _unknown_fields(
     allowed = {*fields, *_OLD_NAMES.get(type(model).__name__, ())}
     for key, value in raw.items():
         if key not in allowed:
-            if difflib.get_close_matches(key, allowed, n=1, cutoff=_NEAR_MISS):
+            close = difflib.get_close_matches(key, allowed, n=1, cutoff=_NEAR_MISS)
+            if close and _fits(fields.get(close[0]), value):
                 raise _unknown_field((*where, key), allowed, shown)
             # The same field of several steps is one.
             names = [part for part in (*where, key) if isinstance(part, str)]
             yield f"[[steps]] {'.'.join(names[1:])}" if where[:1] == ("steps",) else _field(names)
         for place, inner_raw, inner in _nested(value, getattr(model, key, None)):
             yield from _unknown_fields(inner_raw, inner, (*where, key, *place), shown)
+
+
+def _fits(field: FieldInfo | None, value: object) -> bool:
+    """Whether a value may be meant for a field: ``[[sources]]`` is no ``source``, which is text."""
+    if field is None or field.annotation is None:
+        return True  # an old name
+    try:
+        TypeAdapter(field.annotation).validate_python(copy.deepcopy(value))
+    except ValidationError:
+        return False
+    return True
 
 
 def _nested(raw: object, value: object) -> Iterator[tuple[tuple[int, ...], Any, BaseModel]]:

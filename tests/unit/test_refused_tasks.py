@@ -122,6 +122,17 @@ def test_a_wrong_field_of_a_step_is_named_with_its_number(
     assert _error(path).startswith(f"tasks/bar/task.toml: {expected}")
 
 
+@pytest.mark.parametrize(
+    ("table", "ignored"),
+    [('[[sources]]\nurl = "x"\n', "sources"), ("[artifact]\na = 1\n", "artifact")],
+)
+def test_a_field_that_harbor_accepts_is_no_misspelling_of_one_of_another_form(
+    single: MakeTask, table: str, ignored: str
+) -> None:
+    with pytest.warns(DepthkitWarning, match=f"does not know {ignored} and ignores it"):
+        assert load_tasks([single({"task.toml": f"{TOML}\n{table}"})])[0].ignored == (ignored,)
+
+
 def test_fields_that_harbor_ignores_are_named_once_for_all_tasks(
     single: MakeTask, stepped: MakeTask
 ) -> None:
