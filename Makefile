@@ -26,7 +26,14 @@ test: setup  ## check style and types, run all tests, those with containers and 
 	@env/browser.sh --install >/dev/null
 	@GOGC=400 env/engine.sh run -- env/test.sh $(python)
 
-mutations: setup  ## change the code in small ways and see that tests notice; K=TEXT: only those with it (no Docker needed)
+# In two halves at a time, as `make test` has them.
+quick = $(bin)/pytest -q -m "not slow and not docker and not browser" -p no:cacheprovider
+test-quick: setup  ## run the unit tests but the slow ones, in two minutes (no Docker, no browser)
+	@$(quick) tests/unit/test_[a-d]*.py & first=$$!; \
+	$(quick) tests/unit --ignore-glob='*/unit/test_[a-d]*.py'; second=$$?; \
+	wait $$first && exit $$second
+
+mutations: setup  ## small changes of the code that tests must notice, with K=TEXT those that have it (no Docker)
 	@$(python) tests/mutate.py -k "$(K)"
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers
