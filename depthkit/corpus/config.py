@@ -8,7 +8,6 @@ import os
 import re
 import tomllib
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -108,7 +107,6 @@ def write_config(
     name: str,
     models: tuple[str, ...],
     old: dict[str, Any] | None = None,
-    made_with: Mapping[str, str] | None = None,
 ) -> None:
     """Write ``corpus.toml`` whole or not at all; settings that are there stay.
 
@@ -117,12 +115,10 @@ def write_config(
         name: Its name.
         models: Its model set, the first one first.
         old: Settings that are there.
-        made_with: Versions to write down beside depthkit's and Harbor's.
     """
     old = old or {}
     protocol = {"caps": list(CAPS), **FIXED} | old.get("protocol", {})
     versions = {"depthkit": _version("depthkit"), "harbor": _version("harbor")}
-    versions |= made_with or {}
     created = old.get("created", datetime.now(UTC).replace(microsecond=0).isoformat())
     text = "".join(
         [

@@ -19,13 +19,15 @@ from depthkit.fitting.pins import Floats
 from depthkit.fitting.search import (
     Goal,
     Undo,
+    correlation_of,
     goal,
+    met,
     off,
     partial_of,
     search,
     swap,
     together,
-    unit_ranks,
+    whole_ranks,
 )
 from depthkit.fitting.targets import Targets
 from depthkit.stats import percentile_interval, within_group_percentiles
@@ -33,8 +35,6 @@ from depthkit.stats.correlation import RESAMPLES, replicates
 from depthkit.stats.ranks import Ranks
 
 CURATED = ("TB2", "TW")
-NEAR = 0.3
-"""A sum of misses at which everything printed agrees, though not by the margin searched for."""
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +71,12 @@ def fit_difficulty(targets: Targets, tasks: pd.DataFrame, rng: np.random.Generat
         left = search(curated.goals(), curated.propose, rng, steps=STEPS, heat=5.0)
         log.info("TB2 and TW: %.3g left; %s", left, off(curated.goals()))
         tried.append((left, number, curated))
-        if left < NEAR:
+        if met(curated.goals()):
             break
     curated = min(tried)[2]
     goals = curated.goals()
     left = search(goals, curated.propose, rng, steps=STEPS, heat=0.5)
-    if left < NEAR:
+    if met(goals):
         goals += curated.interval_goals()
         left = search(goals, curated.propose, rng, steps=ENDS, heat=0.0)
     log.info("TB2 and TW: %.3g left; %s", left, off(goals))
@@ -113,11 +113,11 @@ class Curated:
         }
         self.values: dict[str, Floats] = {k: np.array(v, dtype=float) for k, v in values.items()}
         self.values["rating"] = rating
-        self._ranks = {name: unit_ranks(column) for name, column in values.items()}
+        self._ranks = {name: whole_ranks(column) for name, column in values.items()}
         # Of TB2 alone; 0 for tasks of TW, so that they add nothing to a product
         self._own = {name: np.zeros(len(both)) for name in self.values}
         for name, column in self.values.items():
-            self._own[name][self._tb2] = unit_ranks(column[self._tb2])
+            self._own[name][self._tb2] = whole_ranks(column[self._tb2])
         self._percentile = within_group_percentiles(self.values["rate"], self.dataset)
         self._deep = {"both": both >= 2, "first": first >= 2}
         self._kind = np.searchsorted((2, 5), both, side="right")
@@ -184,7 +184,7 @@ class Curated:
             *(partial_of(all_["N"], all_["rate"], all_[d]) for d in ("both", "first")),
             *(partial_of(own[d], own["rating"], own["W"]) for d in ("both", "first")),
             *(partial_of(own[x], own["rating"], own["both"]) for x in ("W", "N")),
-            partial_of(*(unit_ranks(self.values[x][robust]) for x in ("both", "rate", "W"))),
+            partial_of(*(whole_ranks(self.values[x][robust]) for x in ("both", "rate", "W"))),
         )
 
     def _quadrants(self) -> list[float]:
@@ -220,7 +220,7 @@ class Curated:
             goal(
                 self._targets,
                 "section-4.3/labels-TB2",
-                lambda: float(self._own["rating"] @ self._own["rate"]),
+                lambda: correlation_of(self._own["rating"], self._own["rate"]),
                 0.12,
             ),
         ]

@@ -23,9 +23,9 @@ from depthkit.fitting.labels import (
     place,
     rates_by_label,
     sampling_groups,
+    unrelated_labels,
     unsampled_tasks,
 )
-from depthkit.fitting.made_with import fitted_with, records_digest
 from depthkit.fitting.ours import Parts, our_tasks, segments
 from depthkit.fitting.pins import Floats, share_out
 from depthkit.fitting.runs import FIRST, SECOND, measuring_runs, new_run
@@ -50,7 +50,8 @@ SOURCES = {
 def fit_published(directory: Path, *, seed: int = SEED) -> None:
     """Write the fitted corpus into a new or empty directory.
 
-    The same seed gives the same bytes. Nothing in it was measured: every record's provenance is
+    The same seed gives the same bytes on any processor, with the libraries' versions of
+    ``environment.yml``. Nothing in it was measured: every record's provenance is
     ``fitted``.
 
     Args:
@@ -66,8 +67,7 @@ def fit_published(directory: Path, *, seed: int = SEED) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, records in (("tasks", tasks), ("runs", runs), ("replays", replays)):
         _write(directory / f"{name}.jsonl", records)
-    made_with = fitted_with() | {"records": records_digest(directory)}
-    write_config(directory, NAME, (FIRST, SECOND), {"created": CREATED}, made_with)
+    write_config(directory, NAME, (FIRST, SECOND), {"created": CREATED})
 
 
 def _write(path: Path, records: Iterable[Record]) -> None:
@@ -106,6 +106,9 @@ def fit_records(seed: int = SEED) -> tuple[list[Task], list[Run], list[Replay]]:
     events = others.event_counts(targets, len(parts.task), rng)
     unsampled = unsampled_tasks(targets, labels)
     rates = _label_rates(targets, existing, labels, unsampled, rng)
+    tw = [key for key in rates if key[0] == "TW"]
+    in_files = unrelated_labels(np.array([rates[key] for key in tw]), rng)
+    file_labels = {task_id: label for (_, task_id), label in zip(tw, in_files, strict=True)}
 
     runs = [*measuring_runs(targets, both, rng), *measuring_runs(targets, originals, rng)]
     runs += _evaluations(evaluation_runs(targets, ours, passes, rng), ours)
@@ -114,8 +117,8 @@ def fit_records(seed: int = SEED) -> tuple[list[Task], list[Run], list[Replay]]:
     runs += others.generation_runs(targets, ours, rng)
     runs += others.tuning_runs(targets, rng)
     tasks = [
-        *_existing_records(both, labels, rates),
-        *_unsampled_records(unsampled, rates),
+        *_existing_records(both, labels, file_labels, rates),
+        *_unsampled_records(unsampled, file_labels, rates),
         *_our_records(both[both["dataset"] == "Ours"], parts, events, rng),
         *_original_records(originals),
         *_merged_records(merged),
@@ -211,6 +214,7 @@ def _one(index: int, name: str, row: Any) -> Segment:
 def _existing_records(
     both: pd.DataFrame,
     labels: dict[str, NDArray[np.object_]],
+    file_labels: dict[str, str],
     rates: dict[tuple[str, str], float],
 ) -> list[Task]:
     found = []
@@ -229,7 +233,7 @@ def _existing_records(
                     public_pass_rate=rate,
                     public_pass_rate_source=SOURCES[name] if rate is not None else None,
                     provenance="fitted",
-                    **_labelled(name, str(label)),
+                    **_labelled(name, file_labels.get(str(row.task_id), str(label))),
                 )
             )
     return found
@@ -238,10 +242,12 @@ def _existing_records(
 def _labelled(name: str, label: str) -> dict[str, Any]:
     if name == "TB2":
         return {"author_rating": label}
-    return {} if name == "TW" else {"generated_label": label}
+    return {"generated_label": label}
 
 
-def _unsampled_records(unsampled: pd.DataFrame, rates: dict[tuple[str, str], float]) -> list[Task]:
+def _unsampled_records(
+    unsampled: pd.DataFrame, file_labels: dict[str, str], rates: dict[tuple[str, str], float]
+) -> list[Task]:
     return [
         Task(
             dataset=str(row.dataset),
@@ -252,7 +258,7 @@ def _unsampled_records(unsampled: pd.DataFrame, rates: dict[tuple[str, str], flo
             public_pass_rate=rates[str(row.dataset), str(row.task_id)],
             public_pass_rate_source=SOURCES[str(row.dataset)],
             provenance="fitted",
-            **_labelled(str(row.dataset), str(row.label)),
+            **_labelled(str(row.dataset), file_labels.get(str(row.task_id), str(row.label))),
         )
         for row in unsampled.itertuples()
     ]

@@ -6,6 +6,7 @@ the proportions of its labels; the sizes here are chosen so that these come out.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,7 +156,7 @@ def _counts(
         if not ok or not (present == (sampled > 0)).all():
             continue
         shares = counts[DEEP][present] / solved[present]
-        value = float(shares @ original[present] / original[present].sum())
+        value = math.fsum(shares * original[present]) / float(original[present].sum())
         if abs(value - goal.value) <= 0.9 * goal.half:
             return counts
     raise DepthkitError(f"{name}: no counts by label give the reweighted share of Table 5.")
@@ -252,3 +253,25 @@ def rates_by_label(
     if left:
         raise DepthkitError(f"no pass rates found with a rank correlation of {target} with labels.")
     return rates
+
+
+def unrelated_labels(rates: Floats, rng: np.random.Generator) -> list[str]:
+    """Labels of TW's task files, which say nothing of its pass rates (Section 4.3).
+
+    Raises:
+        DepthkitError: The search did not find such labels.
+    """
+    names = ("easy", "medium", "hard")
+    places = rng.permutation(np.arange(len(rates)) % len(names)).astype(float)
+    goal = Goal(
+        ("rho",), lambda: rank_correlation(places, rates), np.array([0.0]), np.array([0.005])
+    )
+    if search(
+        [goal],
+        lambda: swap(places, *rng.integers(0, len(rates), 2)),
+        rng,
+        steps=20_000,
+        heat=0.0,
+    ):
+        raise DepthkitError("TW: no labels found that are unrelated to its pass rates.")
+    return [names[int(x)] for x in places]

@@ -51,9 +51,16 @@ def at_cap_ratios(
     Medians are as printed in Appendix D over the existing tasks that have such runs.
     """
     ran = runs_at_depth(tasks) & (tasks["dataset"] != "Ours").to_numpy()
-    lines = _around(targets.number("section-D/command-lines"), ran, 0.03, rng)
+    # Ratios of few lines are coarse: those of TMax stand off the median, and below it where W is 1
+    chosen = rng.permutation(np.flatnonzero(ran))
+    tmax = (tasks["dataset"] == "TMax").to_numpy()[chosen]
+    coarse = chosen[tmax]
+    coarse = coarse[np.argsort(tasks["W"].to_numpy()[coarse] > 1, kind="stable")]
+    chosen = np.insert(coarse, len(coarse) // 2, chosen[~tmax])
+    lines = _around(targets.number("section-D/command-lines"), chosen, len(tasks), 0.03, rng)
     single = ran & (tasks["D"] == 1).to_numpy()
-    tokens = _around(targets.number("section-D/output-tokens"), single, 0.05, rng)
+    chosen = rng.permutation(np.flatnonzero(single))
+    tokens = _around(targets.number("section-D/output-tokens"), chosen, len(tasks), 0.05, rng)
     lines[~ran] = np.exp(rng.normal(0.06, 0.2, int((~ran).sum())))
     tokens[~single] = np.exp(rng.normal(0.2, 0.2, int((~single).sum())))
     return lines, tokens
@@ -66,10 +73,9 @@ def runs_at_depth(tasks: pd.DataFrame) -> Any:
     return solved & own & (tasks["D"] < tasks["N"]).to_numpy()
 
 
-def _around(median: float, members: Any, gap: float, rng: np.random.Generator) -> Floats:
-    """Ratios with this median over the members, none other within ``gap`` of it."""
-    found = np.full(len(members), median)
-    chosen = rng.permutation(np.flatnonzero(members))
+def _around(median: float, chosen: Any, n: int, gap: float, rng: np.random.Generator) -> Floats:
+    """``n`` ratios, with this median over the chosen, lowest first; no other within ``gap``."""
+    found = np.full(n, median)
     half = (len(chosen) - 1) // 2
     found[chosen[:half]] = (median - gap) * np.exp(-np.abs(rng.normal(0, 0.2, half)))
     found[chosen[len(chosen) - half :]] = (median + gap) * np.exp(np.abs(rng.normal(0, 0.25, half)))

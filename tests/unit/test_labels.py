@@ -92,6 +92,14 @@ def test_tasks_without_a_known_label_are_left_out_and_said_so(tmp_path: Path):
     assert "Public pass rates of TW: made up." in notes
 
 
+def test_the_paper_corpus_shows_every_data_set_of_the_printed_figure():
+    figure = labels_figure("paper", resamples=0)
+    rho = figure.parts["rho"].set_index("dataset")["rho"]
+    assert list(rho.index) == ["TMax", "SETA", "RST", "TB2", "TW"]
+    assert abs(rho["TW"]) < 0.01  # "not at all" (Section 4.3)
+    assert figure.frame.loc[figure.frame["dataset"] == "TW", "tasks"].sum() == 150
+
+
 @pytest.mark.parametrize("backend", ["bokeh", "matplotlib"])
 def test_bars_are_as_high_as_the_mean_pass_rates(tmp_path: Path, backend: figures.Backend):
     tasks = rated("TMax", ("level 1", 0.75), ("level 2", 0.25), ("level 2", 0.5))
