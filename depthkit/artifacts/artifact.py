@@ -56,6 +56,11 @@ class Artifact:
         return slug_of(self.id)
 
     @property
+    def stamp(self) -> str:
+        """What every view and file of it says of its provenance, see :func:`page.stamp`."""
+        return page.stamp(self.provenance)
+
+    @property
     def view(self) -> Any:
         """The Great Tables table or HoloViews element."""
         return self.draw()
@@ -77,10 +82,13 @@ class Artifact:
             f'<figure class="depthkit" id="{escape(self.slug)}">{self.html()}'
             f"<figcaption><p><b>{escape(self.section)}.</b> {escape(self.title)}</p>"
             + (f'<ul class="notes">{notes}</ul>' if notes else "")
-            + f'<p class="provenance">{escape(self.provenance)}</p>'
+            + self._rests_on()
             + (f'<p class="files">{links}</p>' if links else "")
             + "</figcaption></figure>"
         )
+
+    def _rests_on(self) -> str:
+        return f'<p class="provenance">{escape(self.provenance)}</p>'
 
     def preview(self, directory: Path) -> str:
         """A still view as an HTML fragment, for the page that lists all reports.
@@ -93,6 +101,8 @@ class Artifact:
     def export(self, directory: Path) -> list[Path]:
         """Write the numbers as CSV and the view for print; the same bytes each time.
 
+        Every file says :attr:`stamp`, a CSV in the column ``provenance`` where it has none.
+
         Args:
             directory: Is made if need be; files of the same name are replaced.
 
@@ -103,6 +113,8 @@ class Artifact:
         files = []
         for name, frame in {"": self.frame, **self.parts}.items():
             files.append(directory / f"{self.slug}{'-' if name else ''}{name}.csv")
+            if self.stamp and "provenance" not in frame:
+                frame = frame.assign(provenance=self.stamp)
             frame.to_csv(files[-1], index=False, lineterminator="\n")
         return files
 
@@ -132,7 +144,8 @@ class Table(Artifact):
 
     def html(self) -> str:
         """The table, in a box of its own that scrolls where the page is narrow."""
-        return f'<div class="scroll" tabindex="0">{self.view.as_raw_html()}</div>'
+        view = self.view.tab_source_note(self.stamp) if self.stamp else self.view
+        return f'<div class="scroll" tabindex="0">{view.as_raw_html()}</div>'
 
     def preview(self, directory: Path) -> str:  # noqa: ARG002 - as in the base class
         """The table itself."""
@@ -143,14 +156,14 @@ class Table(Artifact):
         files = super().export(directory)
         files += [directory / f"{self.slug}.html", directory / f"{self.slug}.tex"]
         title = f"{self.section}. {self.title.partition('. ')[0]}"
-        files[-2].write_text(page.document(title, self.html()), "utf-8")
+        files[-2].write_text(page.document(title, self.html() + self._rests_on()), "utf-8")
         files[-1].write_text(self.latex(), "utf-8")
         return files
 
     def latex(self) -> str:
         """The table with caption, notes and provenance, as a float for the papers' text width."""
         below = [*self.notes, self.provenance]
-        return latex.table(self.view.as_latex(), self.title, self.slug, below)
+        return latex.table(self.view.as_latex(), self.title, self.slug, below, self.stamp)
 
 
 @dataclass(frozen=True)
@@ -173,7 +186,7 @@ class Figure(Artifact):
 
     def html(self) -> str:
         """The figure as interactive Bokeh plots, with Bokeh itself in the fragment."""
-        return figures.interactive_html(self.view, self.slug, self.widths)
+        return figures.interactive_html(self.view, self.slug, self.widths, self.stamp)
 
     def preview(self, directory: Path) -> str:
         """The SVG, within the page."""
@@ -186,7 +199,8 @@ class Figure(Artifact):
         files = super().export(directory)
         figures.load_backends()
         layout = self.draw("matplotlib")
-        return files + figures.export(layout, directory / self.slug, self.widths, self.size)
+        stem = directory / self.slug
+        return files + figures.export(layout, stem, self.widths, self.size, self.stamp)
 
 
 def slug_of(artifact_id: str) -> str:

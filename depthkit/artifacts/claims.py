@@ -107,6 +107,11 @@ class Claims:
     provenance: str
 
     @property
+    def stamp(self) -> str:
+        """The words of the provenance, see :func:`page.stamp`."""
+        return page.stamp(self.provenance)
+
+    @property
     def missing(self) -> list[Result]:
         """Numbers that this corpus cannot give, repeats left out."""
         return [r for r in self._without if r.built]
@@ -122,8 +127,8 @@ class Claims:
 
     @property
     def score(self) -> str:
-        """For example ``81 of 84 computed numbers agree · 12 not computable in corpus tb2``."""
-        parts = []
+        """For example ``measured · 81 of 84 computed numbers agree · 12 not computable in …``."""
+        parts = list(filter(None, [self.stamp]))
         counted = [result for result in self.results if result.counted]
         if counted:
             agree = sum(bool(result.agrees) for result in counted)

@@ -255,7 +255,7 @@ def panel(overlay: Any, backend: Backend, *, names: int = 0, **options: Any) -> 
 # --- putting them out ---
 
 
-def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
+def interactive_html(layout: Any, slug: str, widths: Sequence[float], stamp: str) -> str:
     """The panels as Bokeh plots side by side, with a legend, and with Bokeh itself inside.
 
     A page with several figures keeps the first copy of Bokeh only (see
@@ -265,10 +265,12 @@ def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
         layout: HoloViews layout for Bokeh.
         slug: Unique on the page.
         widths: Of the panels, relative to each other.
+        stamp: Stands below each panel, as each can be saved alone; may be empty.
     """
     import holoviews as hv
     from bokeh.core.types import ID
     from bokeh.embed import json_item
+    from bokeh.models.annotations import Title
 
     renderer = hv.Store.renderers["bokeh"]
     divs, items = [], []
@@ -276,6 +278,9 @@ def interactive_html(layout: Any, slug: str, widths: Sequence[float]) -> str:
         target = f"{slug}-panel-{number + 1}"
         plot = renderer.get_plot(element).state
         plot.toolbar.logo = None
+        if stamp:
+            note = Title(text=stamp, align="right", text_font_size="8pt", text_color=DARK)
+            plot.add_layout(note, "below")
         items.append(json_item(plot, ID(target)))
         # Panels wrap where the page is narrow; the style is here because notebooks have no other.
         style = f"flex: {width:g} 1 {230 * width:g}px; min-width: 0"
@@ -298,7 +303,7 @@ def _bokeh_itself() -> str:
 
 
 def export(
-    layout: Any, stem: Path, widths: Sequence[float], size: tuple[float, float]
+    layout: Any, stem: Path, widths: Sequence[float], size: tuple[float, float], stamp: str
 ) -> list[Path]:
     """Draw the panels side by side with Matplotlib, as files of the same bytes each time.
 
@@ -307,6 +312,7 @@ def export(
         stem: Path without suffix.
         widths: Of the panels, relative to each other.
         size: Of the figure, width and height in inches.
+        stamp: Stands above the panels and in what each format says of itself; may be empty.
 
     Returns:
         SVG, PDF and PNG.
@@ -349,17 +355,20 @@ def export(
                 frameon=False,
                 fontsize=6,
             )
+        if stamp:
+            figure.suptitle(stamp, x=0.995, ha="right", fontsize=6, color=DARK)
         # The layout takes longer than the drawing, and need not be found for each format.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-        unsigned = {
-            ".svg": {"Date": None, "Creator": None},
-            ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-            ".png": {"Software": None},
+        said = stamp or None
+        signed = {
+            ".svg": {"Date": None, "Creator": None, "Description": said},
+            ".pdf": {"CreationDate": None, "Creator": None, "Producer": None, "Subject": said},
+            ".png": {"Software": None, "Description": said},
         }
-        for suffix, metadata in unsigned.items():
+        for suffix, metadata in signed.items():
             figure.savefig(stem.with_suffix(suffix), metadata=metadata, dpi=DPI)
-    return [stem.with_suffix(suffix) for suffix in unsigned]
+    return [stem.with_suffix(suffix) for suffix in signed]
 
 
 def _legend_columns(names: Sequence[str], width: float) -> int:

@@ -51,7 +51,7 @@ def escape(text: str) -> str:
     return _symbols(signs)
 
 
-def table(drawn: str, caption: str, slug: str, below: Sequence[str]) -> str:
+def table(drawn: str, caption: str, slug: str, below: Sequence[str], stamp: str) -> str:
     """A whole float, for pdfLaTeX with the package booktabs.
 
     Names of tasks in scripts that pdfLaTeX does not know need LuaLaTeX or XeLaTeX.
@@ -61,6 +61,7 @@ def table(drawn: str, caption: str, slug: str, below: Sequence[str]) -> str:
         caption: Plain text.
         slug: For the label, ``tab:SLUG``.
         below: Plain lines that stand below the table.
+        stamp: Plain text in bold after the caption; may be empty.
 
     Raises:
         ValueError: there is no table in ``drawn`` where Great Tables used to put it.
@@ -70,10 +71,11 @@ def table(drawn: str, caption: str, slug: str, below: Sequence[str]) -> str:
         raise ValueError("Great Tables' LaTeX has another form than this version knows")
     columns, body = found[1].replace("|", ""), _symbols(found[2])
     notes = "\\par\n".join(escape(line) for line in below)
+    stamped = f" \\textbf{{{escape(stamp)}}}" if stamp else ""
     return (
         "% needs \\usepackage{booktabs}\n"
         "\\begin{table}[t]\n"
-        f"\\caption{{{escape(caption)}}}\n\\label{{tab:{slug}}}\n"
+        f"\\caption{{{escape(caption)}{stamped}}}\n\\label{{tab:{slug}}}\n"
         "\\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
         f"\\begin{{tabular*}}{{\\linewidth}}{{@{{\\extracolsep{{\\fill}}}}{columns}@{{}}}}\n"
         f"{body}\\end{{tabular*}}\n\n"

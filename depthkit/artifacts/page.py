@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from html import escape
+from html import escape, unescape
 from importlib.resources import files
 
 POLICY = (
@@ -81,13 +81,52 @@ def only_first_library(html: str) -> str:
     return _LIBRARY.sub(keep, html)
 
 
+MEANINGS = {
+    "measured": "runs of a real model.",
+    "imported": "runs that somebody else made.",
+    "scripted": "real runs of a fixed script in the model's place: no model's results.",
+    "fitted": "made to agree with the numbers that a paper prints: no data, nothing was run.",
+}
+"""Of each word for where a row comes from."""
+
+_SAID = {"scripted": "scripted, no model's results", "fitted": "fitted, not data"}
+_LINE = re.compile(r'<p class="provenance">([^<]*)</p>')
+
+
+def stamp(*lines: str) -> str:
+    """What must still stand on a number that has left its page: ``fitted, not data``.
+
+    Args:
+        lines: Provenance, as artifacts have it.
+
+    Returns:
+        Every word of :data:`MEANINGS` that they say, names of corpora and logs aside; empty for
+        what rests on no rows.
+    """
+    parts = [part for line in lines for part in line.split(" · ")]
+    said = " ".join(p for p in parts if not p.startswith(("corpus ", "generation log ")))
+    return "; ".join(_SAID.get(w, w) for w in MEANINGS if re.search(rf"\b{w}\b", said))
+
+
 def document(title: str, body: str) -> str:
-    """A whole page.
+    """A whole page; title and banner say what its provenance lines say, and what that means.
 
     Args:
         title: Plain text.
         body: HTML, escaped by whoever made it.
     """
+    said = stamp(*(unescape(line) for line in _LINE.findall(body)))
+    if said:
+        meanings = "".join(
+            f"<dt>{word}</dt><dd>{escape(meaning)}</dd>"
+            for word, meaning in MEANINGS.items()
+            if re.search(rf"\b{word}\b", said)
+        )
+        title = f"{title} ({said})"
+        body = (
+            f'<p class="stamp"><a href="#provenance">{escape(said)}</a></p>\n{body}\n'
+            f'<dl class="about" id="provenance">{meanings}</dl>'
+        )
     css = files("depthkit.artifacts").joinpath("page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

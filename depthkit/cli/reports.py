@@ -26,7 +26,7 @@ def claims(
 
     found = compare(corpus)
     if as_json:
-        print_json(result.row() for result in found.results)
+        print_json(result.row() | {"provenance": found.stamp} for result in found.results)
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("Section", "Number", "Published", "Computed", "Agrees"):

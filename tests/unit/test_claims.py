@@ -110,7 +110,11 @@ def test_an_artifact_that_is_not_built_yet_is_no_error_and_is_counted_apart(tmp_
     assert [result.kind for result in found.results] == ["not_computable"] * 2
     assert [result.row()["built"] for result in found.results] == [False, True]
     assert found.results[0].reason == "artifact depth/table-99 is not built yet"
-    assert found.score == "1 not computable in corpus small · 1 of artifacts not built yet"
+    assert found.score.split(" · ") == [
+        "scripted, no model's results",
+        "1 not computable in corpus small",
+        "1 of artifacts not built yet",
+    ]
     assert "1 numbers of artifacts that are not built yet" in found.show()._repr_html_()
 
 
@@ -129,7 +133,11 @@ def test_a_number_that_repeats_another_is_compared_and_not_counted(tmp_path: Pat
     corpus = write_corpus(tmp_path / "c", [Spec("TMax", 1, turns=5)])
     found = compare([claim("5"), claim("6", id="y", repeats="x")], corpus)
     assert [result.agrees for result in found.results] == [True, False]
-    assert found.score == "1 of 1 computed numbers agree · 1 repeat others, not counted"
+    assert found.score.split(" · ") == [
+        "scripted, no model's results",
+        "1 of 1 computed numbers agree",
+        "1 repeat others, not counted",
+    ]
 
 
 def test_a_percentage_whose_sign_stands_in_the_head_is_compared_as_one(tmp_path: Path):

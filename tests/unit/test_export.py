@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -25,7 +27,7 @@ KNOWN = """
 begin end caption label centering footnotesize setlength tabcolsep linewidth extracolsep fill
 toprule midrule bottomrule cmidrule addlinespace multicolumn vspace raggedright scriptsize par
 bar leq geq rho pm times cdot rightarrow ldots textless textgreater textbackslash
-textasciitilde textasciicircum
+textasciitilde textasciicircum textbf
 """
 HOSTILE = r"a_b & 50% \input{/etc} ~ ^ $z$ #1 <b> {"
 
@@ -87,9 +89,9 @@ def test_every_table_is_sound_latex(built: list[Artifact]):
 def test_text_from_a_corpus_cannot_leave_its_cell():
     cells = pd.DataFrame({"g": [HOSTILE], "R": [HOSTILE], HOSTILE: [HOSTILE], "n": ["[2pt]"]})
     table = plain_table(cells, "t", rows="R", groups="g", spanners={HOSTILE: ("n",)})
-    source = latex.table(table.as_latex(), HOSTILE, "t", [HOSTILE + "\n\\end{table}"])
+    source = latex.table(table.as_latex(), HOSTILE, "t", [HOSTILE + "\n\\end{table}"], HOSTILE)
     check_latex(source)
-    assert source.count("\\textbackslash{}input") == 7
+    assert source.count("\\textbackslash{}input") == 8
     assert "\\input" not in source
 
 
@@ -111,7 +113,7 @@ def test_the_check_of_latex_sees_what_is_wrong(seven: Corpus):
 
 def test_a_table_drawn_otherwise_is_an_error():
     with pytest.raises(ValueError, match="another form"):
-        latex.table("\\begin{longtable}", "", "t", [])
+        latex.table("\\begin{longtable}", "", "t", [], "")
 
 
 def test_every_figure_is_drawn_at_its_size_in_three_formats(built: list[Artifact], shown: Path):
@@ -156,3 +158,41 @@ def test_every_artifact_leaves_its_numbers_and_links_them_by_what_they_are(
         labels = [file_label(file, made.slug) for file in files]
         assert len(set(labels)) == len(labels)
         assert [f"CSV ({part})" for part in made.parts] == labels[1 : 1 + len(made.parts)]
+
+
+def test_every_file_says_what_its_numbers_rest_on(
+    built: list[Artifact], shown: Path, tmp_path: Path
+):
+    mixed = [
+        replace(made, provenance="3 fitted and 2 measured tasks · corpus scripted")
+        for made in built
+        if made.id in ("depth/table-1", "depth/figure-3")
+    ]
+    for made in mixed:
+        made.export(tmp_path)
+        assert made.stamp == "measured; fitted, not data"
+    stamped = [(shown, made) for made in built if made.stamp] + [(tmp_path, m) for m in mixed]
+    assert {made.stamp for _, made in stamped} > {"measured; fitted, not data"}
+    for folder, made in stamped:
+        for path in [p for p in folder.iterdir() if re.match(rf"{made.slug}[.-]", p.name)]:
+            if path.suffix == ".json":
+                continue  # what the index page is made from, not a file for readers
+            if path.suffix == ".csv":
+                rows = pd.read_csv(path, keep_default_na=False)
+                own = "provenance" in made.frame or any(
+                    "provenance" in f for f in made.parts.values()
+                )
+                assert own or (rows["provenance"] == made.stamp).all(), path.name
+                continue
+            text = path.read_bytes().decode("utf-8", "replace")
+            assert made.stamp in html.unescape(text), path.name
+            if path.suffix == ".svg":  # in what the file says of itself, and to be seen
+                assert len(re.findall(f">{re.escape(made.stamp)}<", html.unescape(text))) == 2
+            if path.suffix == ".html":
+                assert re.search(f"<title>.*{made.stamp}.*</title>", html.unescape(text))
+                assert '<a href="#provenance">' in text
+                assert '<dl class="about" id="provenance"><dt>' in text
+
+
+def test_what_rests_on_no_run_is_not_stamped(built: list[Artifact]):
+    assert {made.id for made in built if not made.stamp} >= {"depth/table-3", "depth/table-7"}

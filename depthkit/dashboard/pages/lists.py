@@ -68,6 +68,7 @@ def export_csv(context: Context, page: str, query: Query) -> Iterator[str]:
     view = View.parse(_LISTINGS[page], query)
     columns = view.shown
     keys = ["run_id"] * (page == "runs") + [column.key for column in columns]
+    keys += [] if "provenance" in keys else ["provenance"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(keys)
