@@ -68,7 +68,7 @@ part() { # NAME DOCKER_HOST PYTEST-ARGUMENTS…; no name of a test file has a sp
 tests() { # INDEX
     local name=${names[$1]}
     # Where processes note what they have in an engine: one place for each engine.
-    if [ "$1" -lt "$last" ]; then export TMPDIR=$scratch/$name; fi
+    if [ "$name" != engine ] && [ "$name" != load ]; then export TMPDIR=$scratch/$name; fi
     if [ -n "${hosts[$1]}" ]; then export DOCKER_HOST=${hosts[$1]}; fi
     # shellcheck disable=SC2086 # the arguments are to be split
     COVERAGE_FILE=$(mktemp -u ".coverage.$name.XXXX") "$python" -m pytest -o cache_dir="$scratch/$name/cache" \
