@@ -113,6 +113,12 @@ Workers = Annotated[int, typer.Option(min=1, envvar="DEPTH_WORKERS", help="Trial
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
+def tell_left_out(faults: Iterable[str]) -> None:
+    """Say what is wrong with tasks that others went on without."""
+    for fault in faults:
+        typer.secho(f"Left out: {fault}", fg=typer.colors.YELLOW, err=True)
+
+
 def print_json(rows: Iterable[Any] | dict[str, Any]) -> None:
     """Print an object, or rows as a list, for scripts."""
     data = rows if isinstance(rows, dict) else list(rows)

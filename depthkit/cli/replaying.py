@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from depthkit.cli.base import JsonFlag, TaskDirs, Workers, app, print_json
+from depthkit.cli.base import JsonFlag, TaskDirs, Workers, app, print_json, tell_left_out
 
 if TYPE_CHECKING:
     from depthkit.experiments.replay import Replayed
@@ -54,12 +54,14 @@ def replay(
     from depthkit.experiments.replay import replay_tasks
 
     refuse_results(corpus)
+    faults: list[str] = []
     found = replay_tasks(
         tasks,
         corpus,
         workers=workers,
         retry=retry,
         snapshots=snapshots,
+        faults=faults,
         console=Console(stderr=True),
     )
     if as_json:
@@ -69,7 +71,8 @@ def replay(
         print_json({"tasks": [each.row() for each in found], "table": rows})
     else:
         _tell(found)
-    if any(replay.holds is None for each in found for replay in each.replays):
+    tell_left_out(faults)
+    if faults or any(replay.holds is None for each in found for replay in each.replays):
         raise typer.Exit(1)
 
 

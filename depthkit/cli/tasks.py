@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from depthkit.cli.base import JsonFlag, TaskDirs, app, print_json
+from depthkit.cli.base import JsonFlag, TaskDirs, app, print_json, tell_left_out
 from depthkit.errors import DepthkitError
 
 
@@ -21,13 +21,17 @@ def work(tasks: TaskDirs, as_json: JsonFlag = False) -> None:
     from depthkit.tasks import load_tasks
     from depthkit.tasks.show import work_rows, work_table
 
-    loaded = load_tasks(tasks)
+    faults: list[str] = []
+    loaded = load_tasks(tasks, faults)
     if as_json:
         print_json(work_rows(loaded))
     else:
         from rich.console import Console
 
         Console().print(work_table(loaded))
+    tell_left_out(faults)
+    if faults:
+        raise typer.Exit(1)
 
 
 @app.command(

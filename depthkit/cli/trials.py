@@ -241,7 +241,7 @@ def _depths_before(tasks: list[Path], corpus: Path) -> dict[tuple[str, str], int
     from depthkit.tasks import load_tasks
 
     opened = Corpus.open(corpus)
-    found = depths_before(opened, load_tasks(tasks))
+    found = depths_before(opened, load_tasks(tasks, []))  # `measure` says what is wrong
     for (dataset, task_id), depth in found.items():
         start = max((cap for cap in opened.caps if cap <= depth), default=None)
         said = f"from cap {start} downward" if start else "no cap is within its D"

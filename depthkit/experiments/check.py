@@ -23,7 +23,7 @@ from depthkit.protocol.verdict import all_pass, passes, reward_of
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.text import printable
 from depthkit.trials import engine
-from depthkit.trials.run import ENVIRONMENT, ignore_thresholds, new_run_id
+from depthkit.trials.run import ENVIRONMENT, ignore_thresholds, new_run_id, words_of
 from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, suspicion
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def _outcome(task: LoadedTask, result: TrialResult, folder: Path) -> TrialOutcom
     return TrialOutcome(
         passed=all_pass([segment.passed for segment in segments]),
         segments=tuple(segments),
-        error=_line(f"{error.exception_type}: {error.exception_message}") if error else None,
+        error=_line(f"{error.exception_type}: {words_of(error)}") if error else None,
         suspect=suspicion(folder),
     )
 

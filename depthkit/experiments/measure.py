@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from depthkit.corpus import Corpus
 from depthkit.corpus.config import CONFIG
+from depthkit.corpus.files import counted
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
 from depthkit.protocol import CEILING, Planned
@@ -61,7 +62,8 @@ def measure(
     Raises:
         DepthkitError: For anything about the input that can be said before a run starts.
     """
-    tasks = load_tasks(task_dirs)
+    faults: list[str] = []
+    tasks = load_tasks(task_dirs, faults)
     specs = _specs(corpus_dir, models, models_file, scope)
     for spec in specs:
         spec.check_ready(os.environ)
@@ -80,6 +82,7 @@ def measure(
             limits=limits,
             record=record,
         )
+        schedule.outcome.given_up += faults
         if console is not None:
             _say_plan(console, tasks, specs, schedule)
         with _progress(console, schedule):
@@ -106,6 +109,7 @@ class Plan:
         likely_usd: Dollars of as many runs as may be needed at most, each as dear as the runs so
             far make it likely; ``None`` where no run tells.
         expected: What is to be expected by the finished tasks among these.
+        left_out: What is wrong with tasks that would be left out.
     """
 
     tasks: int
@@ -118,6 +122,7 @@ class Plan:
     max_cost: float | None
     likely_usd: float | None
     expected: Expected
+    left_out: list[str]
 
     def row(self) -> dict[str, Any]:
         """For scripts."""
@@ -138,6 +143,7 @@ class Plan:
         if self.likely_usd is not None and self.expected.usd is None:
             likely = [f"As the runs so far cost, all of these would cost ${self.likely_usd:.2f}"]
         return [
+            *(f"Left out: {fault}" for fault in self.left_out),
             f"{self.tasks_left} of {self.tasks} tasks are not finished.",
             *([_free_first(self.without_free, self.tasks)] if self.without_free else []),
             f"{len(said)} runs would start now:" if said else "No run would start.",
@@ -170,7 +176,8 @@ def plan(
     Raises:
         DepthkitError: As :func:`measure`, but for a missing key.
     """
-    tasks = load_tasks(task_dirs)
+    faults: list[str] = []
+    tasks = load_tasks(task_dirs, faults)
     with tempfile.TemporaryDirectory() as nowhere:
         there = (corpus_dir / CONFIG).is_file()
         corpus = (
@@ -205,7 +212,7 @@ def plan(
         dearest = {spec.name: _dearest_call(spec) for spec in used}
         bounds.append(sum((each.cap or CEILING) * dearest[each.model] for each in needed))
     return Plan(
-        tasks=len(tasks),
+        tasks=len(schedule.tasks),
         tasks_left=sum(map(bool, runs.values())) + without_free,
         without_free=without_free,
         starts=_first(schedule),
@@ -215,6 +222,7 @@ def plan(
         max_cost=max_cost,
         likely_usd=_likely(schedule, needed),
         expected=schedule.expected_left(),
+        left_out=faults + schedule.outcome.given_up,
     )
 
 
@@ -347,11 +355,14 @@ def _endpoints(specs: Sequence[ModelSpec]) -> Iterator[dict[str, str]]:
 def _say_plan(
     console: Console, tasks: Sequence[LoadedTask], specs: Sequence[ModelSpec], schedule: Schedule
 ) -> None:
+    for fault in schedule.outcome.given_up:
+        console.print(f"Left out: {fault}", style="yellow", highlight=False, markup=False)
     names = ", ".join(f"{spec.name} ({spec.provenance})" for spec in specs)
     most = schedule.limits.max_cost
     money = "" if most is None else f" · at most ${most:.2f}"
     console.print(
-        f"{len(tasks)} tasks · {len(specs)} models: {names}{money} · corpus {schedule.corpus.path}",
+        f"{counted(len(tasks), 'task')} · {counted(len(specs), 'model')}: {names}{money} · corpus "
+        f"{schedule.corpus.path}",
         highlight=False,
         markup=False,
     )

@@ -77,6 +77,7 @@ def replay_tasks(
     workers: int = 2,
     retry: bool = False,
     snapshots: bool = True,
+    faults: list[str] | None = None,
     console: Console | None = None,
 ) -> list[Replayed]:
     """Make the replays that are missing of some tasks, appending each to a corpus.
@@ -87,15 +88,14 @@ def replay_tasks(
         workers: Containers at a time.
         retry: Whether replays that gave no result are made again.
         snapshots: Whether states may be taken from snapshots.
+        faults: Takes what is wrong with tasks that are left out; without it the first is raised.
         console: Where to draw progress; none is drawn without.
 
     Raises:
         DepthkitError: A task cannot be replayed or has changed since its replays were made, another
             process works on this corpus, or no engine answers.
     """
-    tasks = load_tasks(task_dirs)
-    for task in tasks:
-        _require_replayable(task)
+    tasks = load_tasks(task_dirs, faults, require=_require_replayable)
     corpus = Corpus.open_or_create(corpus_dir)
     with disk_errors(corpus), Hold(corpus):
         found = [_known(task, corpus, retry) for task in tasks]

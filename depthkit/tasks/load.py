@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,30 +55,53 @@ class LoadedTask:
     """Fields of ``task.toml`` that Harbor does not know and ignores."""
 
 
-def load_tasks(paths: Iterable[str | os.PathLike[str]]) -> list[LoadedTask]:
+def load_tasks(
+    paths: Iterable[str | os.PathLike[str]],
+    faults: list[str] | None = None,
+    *,
+    require: Callable[[LoadedTask], object] = lambda _: None,
+) -> list[LoadedTask]:
     """Several task directories in the order given; the same directory twice is read once.
 
     One :class:`DepthkitWarning` names the fields that Harbor ignores in any of them.
+
+    Args:
+        paths: Directories; the same one twice is loaded once.
+        faults: Takes what is wrong with tasks that are left out, so that others can go on without
+            them; without it the first fault is raised, as it is where no task is left.
+        require: Raises what is wrong with a task that was loaded.
 
     Raises:
         DepthkitError: as :func:`load_task`, or two directories that would have the same name
             in a corpus.
     """
+    wrong: list[str] = []
     loaded: dict[Path, LoadedTask] = {}
     names: dict[tuple[str, str], Path] = {}
     for path in paths:
         real = Path(path).resolve()
         if real in loaded:
             continue
-        task = load_task(path)
-        name = (task.record.dataset, task.record.task_id)
-        if name in names:
-            raise DepthkitError(
-                f"{printable(str(path))}: {'/'.join(map(printable, name))} is also the name of "
-                f"{printable(str(names[name]))}; rename one of the two directories."
-            )
+        try:
+            task = load_task(path)
+            name = (task.record.dataset, task.record.task_id)
+            if name in names:
+                raise DepthkitError(
+                    f"{printable(str(path))}: {'/'.join(map(printable, name))} is also the name of "
+                    f"{printable(str(names[name]))}; rename one of the two directories."
+                )
+            require(task)
+        except DepthkitError as error:
+            if faults is None:
+                raise
+            wrong.append(str(error))
+            continue
         names[name] = real
         loaded[real] = task
+    if wrong and not loaded:
+        raise DepthkitError("\n".join(wrong))
+    if faults is not None:
+        faults += wrong
     _warn_of_ignored_fields(list(loaded.values()))
     return list(loaded.values())
 

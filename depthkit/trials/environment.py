@@ -10,6 +10,7 @@ Tasks with a compose file go to Harbor's own Docker environment.
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import tarfile
 import tempfile
@@ -50,6 +51,7 @@ class DockerEnvironment(BaseEnvironment):
     _build: Build
     image_id: str | None = None
     """Identity of the image the container was started from."""
+    _answered = False
     lacks: frozenset[str] = frozenset()
     """Names of what the image lacks for a trial (:mod:`depthkit.trials.tools`)."""
 
@@ -342,6 +344,7 @@ class DockerEnvironment(BaseEnvironment):
             # A command of a container that was killed ends as if it had been killed itself.
             if code is None or (code > 128 and self._dying()):
                 raise ContainerDiedError(f"{self.session_id}: the container died during a command")
+            self._answered = True
             out, err = cast("tuple[bytes | None, bytes | None]", output)
             return ExecResult(stdout=_text(out), stderr=_text(err), return_code=code)
 
@@ -353,7 +356,21 @@ class DockerEnvironment(BaseEnvironment):
         except (APIError, ConnectionError, OSError) as error:
             if isinstance(error, FileNotFoundError) or self._alive():
                 raise
-            raise ContainerDiedError(f"{self.session_id}: the container died: {error}") from error
+            raise ContainerDiedError(
+                f"{self.session_id}: the container died: {self._ended_at_once() or error}"
+            ) from error
+
+    def _ended_at_once(self) -> str | None:
+        """What is wrong with an image whose container ended before anything was done in it."""
+        state = {} if self._container is None else self._container.attrs.get("State", {})
+        if self._answered or self._container is None or state.get("Status") != "exited":
+            return None
+        entry = self._container.attrs["Config"].get("Entrypoint")
+        why = f"ENTRYPOINT {json.dumps(entry)} does not" if entry else "first process did not"
+        return (
+            f"it ended at once with status {state['ExitCode']}: its {why} run the command that it "
+            'is given (exec "$@"); mend the Dockerfile.'
+        )
 
     def _alive(self) -> bool:
         if self._container is None:

@@ -44,6 +44,12 @@ AGENT = "depthkit.trials.agent:CappedTerminus2"
 ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"
 
 
+_COMPOSE = re.compile(
+    r"Docker compose command failed .*? Return code: \d+\. Stdout: (.*)\. Stderr: None\.",
+    re.DOTALL,
+)
+
+
 def time_limit(k: int) -> int:
     """Seconds a task of ``k`` segments has in all: 3, 2.5 and 1.5 hours for six, five and three."""
     return k * SEGMENT_SECONDS
@@ -318,19 +324,26 @@ def _segments(result: TrialResult, spec: ModelSpec) -> list[SegmentRecord]:
             SegmentRecord(
                 rewards=verifier.rewards if verifier else None,
                 error=error.exception_type if error else None,
-                message=_redacted(_message(error), spec) if error else None,
+                message=_redacted(words_of(error), spec) if error else None,
                 facts=(agent.metadata or {}).get("depthkit", {}) if agent else {},
             )
         )
     return records
 
 
-def _message(error: ExceptionInfo) -> str:
-    """What an error says, with the one behind it where Harbor's own does not tell it."""
-    if error.exception_type not in ("AddTestsDirError", "DownloadVerifierDirError"):
-        return error.exception_message
-    behind = error.exception_traceback.split("\nThe above exception was the direct cause")[0]
-    return f"{error.exception_message} {behind.strip().rsplit('\n', 1)[-1]}"
+def words_of(error: ExceptionInfo) -> str:
+    """What an error says, in words for whoever wrote the task where Harbor's are not."""
+    text = error.exception_message
+    match error.exception_type:
+        case "AddTestsDirError" | "DownloadVerifierDirError":  # the reason is the error behind it
+            behind = error.exception_traceback.split("\nThe above exception was the direct")[0]
+            return f"{text} {behind.strip().rsplit('\n', 1)[-1]}"
+        case "RewardFileNotFoundError" | "RewardFileEmptyError":
+            return "the verifier gave no reward; it must write 1 or 0 to /logs/verifier/reward.txt"
+        case "RuntimeError" if said := _COMPOSE.fullmatch(text.strip()):
+            words = " ".join(said[1].split())
+            return f"docker compose says: {words if len(words) < 400 else f'…{words[-400:]}'}"
+    return text
 
 
 def _redacted(text: str, spec: ModelSpec) -> str:

@@ -98,8 +98,8 @@ class Schedule:
         depths_before: Mapping[Key, int] | None = None,
         base_urls: dict[str, str] | None = None,
         limits: Limits | None = None,
-        on_change: OnChange | None = None,
-        on_notice: OnNotice | None = None,
+        on_change: OnChange = lambda _: None,
+        on_notice: OnNotice = lambda _: None,
         record: bool = True,
         runner: Runner = run_trial,
         patience: Patience | None = None,
@@ -165,23 +165,28 @@ class Schedule:
         return expected(left, list(self.models), self.scope, caps=self.caps_of)
 
     def read_history(self) -> None:
-        """Read the runs made so far.
+        """Read the runs made so far, and leave out tasks that have changed since.
 
         Raises:
-            DepthkitError: A task has changed since.
+            DepthkitError: All tasks have.
         """
+        changed: dict[Key, str] = {}
         runs = self.corpus.run_records()
         self.expected_costs.learn(runs)
         for run in runs:
-            task = self.tasks.get(key := (run.dataset, run.task_id))
-            if task is None:
+            if (task := self.tasks.get(key := (run.dataset, run.task_id))) is None:
                 continue
-            if run.task_digest is not None and run.task_digest != task.record.digest:
-                raise DepthkitError(
+            if run.task_digest not in (None, task.record.digest):
+                changed.setdefault(
+                    key,
                     f"{task.path}: the task has changed since run {run.run_id} was made; measure "
-                    "the changed task into another corpus (--corpus), or give it another name."
+                    "the changed task into another corpus (--corpus), or give it another name.",
                 )
             self.history[key].append(run)
+        if changed and len(changed) == len(self.tasks):
+            raise DepthkitError("\n".join(changed.values()))
+        self.tasks = {key: task for key, task in self.tasks.items() if key not in changed}
+        self.outcome.given_up += changed.values()
 
     def enter_tasks(self) -> None:
         """Append the records that the corpus does not have as they are now."""
@@ -209,7 +214,7 @@ class Schedule:
             recover(self.corpus)
             self.read_history()  # before anything is written: it may refuse a task
             self.enter_tasks()
-            self._changed(None)
+            self.on_change(None)
             try:
                 asyncio.run(self._measure())
             finally:
@@ -335,7 +340,7 @@ class Schedule:
                 f"{'/'.join(key)} with {planned.model}, {cap}, run {planned.attempt}: "
                 f"{run.stop} ({run.detail})"
             )
-        self._changed(run)
+        self.on_change(run)
 
     async def _could_not_run(self, error: BaseException, started: _Started) -> None:
         if isinstance(error, OSError) and error.errno in DISK_FULL:
@@ -412,9 +417,4 @@ class Schedule:
         self._hold.say(notice)
         if re.sub(r"\d+ s", "", notice) != re.sub(r"\d+ s", "", self._notice):
             self._notice = notice
-            if self.on_notice is not None:
-                self.on_notice(notice)
-
-    def _changed(self, run: Run | None) -> None:
-        if self.on_change is not None:
-            self.on_change(run)
+            self.on_notice(notice)

@@ -38,6 +38,11 @@ def write_tasks(folder: Path) -> None:
     (networked / "solution" / "solve.sh").write_text(ONLINE)
     silent = write_toy(folder / "silent", test="#!/bin/bash\ntrue\n")
     assert silent.is_dir()
+    ends = write_toy(folder / "ends") / "environment" / "Dockerfile"
+    ends.write_text('FROM depthkit/base:1\nWORKDIR /app\nENTRYPOINT ["/bin/true"]\n')
+    open_ = TASK_TOML.replace('network_mode = "no-network"\n', "")
+    composed = write_toy(folder / "composed", toml=open_) / "environment" / "docker-compose.yaml"
+    composed.write_text("services:\n  main:\n    init: true\n    colour: red\n")
     (write_toy(folder / "misspelt") / "task.toml").write_text("[agnet]\n")
     (folder / "no-task").mkdir()
 
@@ -102,9 +107,31 @@ def test_faults_of_every_directory_are_told(rows: dict[str, Any]) -> None:
 
 
 def test_a_verifier_that_says_nothing_is_a_fault_of_both(rows: dict[str, Any]) -> None:
-    solution, nothing = rows["silent"]["faults"]
-    assert "the reference solution gave no verdict: RewardFileNotFoundError" in solution
-    assert "doing nothing gave no verdict" in nothing
+    (fault,) = rows["silent"]["faults"]  # told once
+    assert (
+        "the reference solution gave no verdict: RewardFileNotFoundError: the verifier gave no "
+        "reward; it must write 1 or 0 to /logs/verifier/reward.txt"
+    ) in fault
+    assert rows["silent"]["nothing"]["passed"] is None
+
+
+def test_an_image_that_ends_at_once_is_told_from_a_container_that_died(
+    rows: dict[str, Any],
+) -> None:
+    fault, *_ = rows["ends"]["faults"]
+    assert (
+        'it ended at once with status 0: its ENTRYPOINT ["/bin/true"] does not run the command '
+        'that it is given (exec "$@"); mend the Dockerfile'
+    ) in fault
+
+
+def test_of_a_compose_file_that_fails_the_reason_is_told_and_not_the_command_line(
+    rows: dict[str, Any],
+) -> None:
+    fault, *_ = rows["composed"]["faults"]
+    assert "docker compose says:" in fault
+    assert "colour" in fault
+    assert "--project-name" not in fault
 
 
 def test_tasks_are_checked_offline_and_it_says_what_they_declare(rows: dict[str, Any]) -> None:

@@ -86,6 +86,28 @@ def test_a_refused_task_leaves_its_record_as_it_was(measured: Corpus, task: Path
     assert (measured.path / "tasks.jsonl").read_bytes() == before
 
 
+def test_the_others_go_on_without_a_bad_task_which_is_named(measured: Corpus, task: Path) -> None:
+    broken = write_family(task.parent, "parallel", 3, 1)
+    (broken / "task.toml").write_text("a = ")
+    changed = write_family(task.parent, "parallel", 4, 1)
+    old = unsolved(changed, 1).model_copy(update={"run_id": "old"})
+    Corpus.open(measured.path).append_run(old)
+    (changed / "instruction.md").write_text("Do something else.\n")
+    before = (measured.path / "tasks.jsonl").read_bytes()
+    tasks = [broken, task, changed]
+    outcome = measure(tasks, measured.path, scope="both")
+    said = plan(tasks, measured.path, scope="both")
+    assert said.tasks == 1
+    assert said.left_out == outcome.given_up
+    assert [reason.split(": ")[0] for reason in outcome.given_up] == [
+        str(broken / "task.toml"),
+        str(changed),
+    ]
+    assert (measured.path / "tasks.jsonl").read_bytes() == before
+    with pytest.raises(DepthkitError, match="is not valid TOML"):
+        measure([broken], measured.path, scope="both")
+
+
 def test_a_model_that_cannot_be_used_is_not_written_into_the_corpus(
     measured: Corpus, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,17 @@ def test_an_ignored_field_is_said_in_one_line_beside_the_output(task: Path) -> N
     )
 
 
+def test_a_bad_task_among_others_is_named_and_the_others_are_counted(
+    task: Path, tmp_path: Path
+) -> None:
+    result = run("work", tmp_path / "gone", task, "--json")
+    assert (result.exit_code, len(json.loads(result.stdout))) == (1, 1)
+    assert result.stderr == (
+        f"Left out: {tmp_path / 'gone'}: no such directory; give a Harbor task directory.\n"
+    )
+    assert run("work", tmp_path / "gone").exit_code == 2
+
+
 def test_work_prints_a_segment_and_in_all_for_scripts(task: Path) -> None:
     result = run("work", task, "--json")
     assert result.exit_code == 0
