@@ -33,7 +33,7 @@ test-quick: setup  ## run the unit tests but the slow ones, in two minutes (no D
 	$(quick) tests/unit --ignore-glob='*/unit/test_[a-d]*.py'; second=$$?; \
 	wait $$first && exit $$second
 
-mutations: setup  ## small changes of the code that tests must notice, with K=TEXT those that have it (no Docker)
+mutations: setup  ## small changes of the code that tests must notice, K=PATTERN: only those with it (no Docker)
 	@$(python) tests/mutate.py -k "$(K)"
 
 demo: setup  ## measure the demo corpus again, with scripted models in real containers

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -127,10 +128,10 @@ def tried(mutation: Mutation, copies: Copies) -> tuple[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="make mutations")
-    parser.add_argument("-k", default="", metavar="TEXT", help="only those whose line has this")
+    parser.add_argument("-k", default="", metavar="PATTERN", help="only lines that have this")
     parser.add_argument("-j", type=int, default=2, metavar="N", help="at a time (2)")
     options = parser.parse_args()
-    chosen = [each for each in mutations() if options.k in str(each)]
+    chosen = [each for each in mutations() if re.search(options.k, str(each))]
     outcomes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
         copies = Copies(Path(folder))

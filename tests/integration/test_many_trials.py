@@ -46,14 +46,14 @@ def test_sixty_trials_with_a_network_do_not_use_up_the_engines_networks(tmp_path
     assert len({text.split()[1] for text in said}) == 60
 
 
-def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
+def test_twelve_trials_at_once_do_not_mix_and_see_their_terminals(tmp_path: Path) -> None:
     """Each task asks for a word of its own, in the same file of its own container."""
     check = (
         "#!/bin/bash\nreward=0\n"
         'if [ "$(cat /app/out)" = "{word}" ]; then reward=1; fi\n'
         "echo $reward > /logs/verifier/reward.txt\n"
     )
-    words = [f"word{number}" for number in range(8)]
+    words = [f"word{number}" for number in range(12)]
     tasks = [
         load_task(
             write_toy(
@@ -65,9 +65,12 @@ def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
         for word in words
     ]
 
+    screens: list[str] = []
+
     def policy(messages: Messages) -> str:
         (word,) = {word for word in words if f"={word}=" in str(messages)}
         first = reply(f"echo {word} > /app/out", "sleep 1; cat /app/out", wait=0.5)
+        screens.append(str(messages[-1]["content"]))
         answer = fixed_replies([first, reply(complete=True)])(messages)
         assert isinstance(answer, str)
         return answer
@@ -79,10 +82,11 @@ def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
             tasks,
             [spec],
             scope="free",
-            workers=8,
+            workers=12,
             base_urls={"m": server.base_url},
             record=False,
         ).run()
+    assert [screen for screen in screens if "/app#" not in screen] == []  # the prompt at least
     assert outcome.given_up == []
     assert Counter(run.task_id for run in outcome.runs if run.passed) == dict.fromkeys(words, 2)
     # No command waited for another trial's, nor was any lost.

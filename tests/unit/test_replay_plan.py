@@ -112,12 +112,13 @@ def test_the_table_counts_the_last_result_of_each_replay() -> None:
             replay("key_step_removed", 2, False),
             replay("key_step_removed", 3, True),
             replay("key_step_removed", 3, None),
+            replay("key_step_removed", 4, None),
             replay("checks_before_work", 1, None),
         ]
     )
     assert rows == [
         {"change": "checks_before_work", "holds": 0, "results": 0, "share": None, "left_out": 1},
-        {"change": "key_step_removed", "holds": 2, "results": 3, "share": 2 / 3, "left_out": 0},
+        {"change": "key_step_removed", "holds": 2, "results": 3, "share": 2 / 3, "left_out": 1},
     ]
 
 
