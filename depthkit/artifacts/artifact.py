@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import inspect
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import pandas as pd
 from depthkit.artifacts import figures, latex, page
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
+from depthkit.stats.sample import count
 
 REPORT_DIR = "DEPTHKIT_REPORT_DIR"
 """Environment variable naming the directory into which a report exports what it shows."""
@@ -238,6 +240,8 @@ def artifact[**P, A: Artifact](
     ) -> Callable[Concatenate[Corpus | str | Path, P], A]:
         @functools.wraps(compute)
         def build_it(corpus: Corpus | str | Path, /, *args: P.args, **kwargs: P.kwargs) -> A:
+            for name in {"resamples", "seed"} & set(kwargs):
+                count(kwargs[name], name)  # type: ignore[arg-type]  # also where no sample needs it
             made = compute(as_corpus(corpus), *args, **kwargs)
             return replace(made, id=artifact_id, section=section)
 
@@ -257,6 +261,11 @@ def as_corpus(corpus: Corpus | str | Path) -> Corpus:
 def ids() -> list[str]:
     """Ids of all artifacts, sorted."""
     return sorted(_REGISTRY)
+
+
+def parameters(artifact_id: str) -> set[str]:
+    """Names of the parameters that an artifact takes beside the corpus."""
+    return set(list(inspect.signature(_REGISTRY[artifact_id]).parameters)[1:])
 
 
 def build(artifact_id: str, corpus: Corpus | str | Path, **params: Any) -> Artifact:

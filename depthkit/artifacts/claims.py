@@ -19,7 +19,7 @@ import pandas as pd
 
 from depthkit import protocol
 from depthkit.artifacts import page
-from depthkit.artifacts.artifact import REPORT_DIR, Artifact, as_corpus, build, ids
+from depthkit.artifacts.artifact import REPORT_DIR, Artifact, as_corpus, build, ids, parameters
 from depthkit.artifacts.datasets import audited, find_datasets
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
@@ -169,7 +169,9 @@ class Claims:
         return page.Fragment(f'<section class="depthkit claims">{"".join(parts)}</section>')
 
 
-def claims(corpus: Corpus | str | Path, *sections: str, papers: Iterable[str] = PAPERS) -> Claims:
+def claims(
+    corpus: Corpus | str | Path, *sections: str, papers: Iterable[str] = PAPERS, **params: Any
+) -> Claims:
     """Compare a corpus with the published numbers.
 
     Each number is computed by its artifact over exactly the data sets it is about; one whose data
@@ -180,6 +182,9 @@ def claims(corpus: Corpus | str | Path, *sections: str, papers: Iterable[str] = 
         sections: Only numbers of these, such as ``4.2``, and of their tables and figures; all if
             none is named.
         papers: Whose numbers.
+        params: Of the artifacts, such as ``caps`` or ``seed``: those of the page on which the
+            comparison stands, each for the artifacts that take it. Numbers of data sets that
+            ``datasets`` leaves out are not computed.
 
     Raises:
         DepthkitError: no number is of a section, or a published number names a cell that its
@@ -193,28 +198,38 @@ def claims(corpus: Corpus | str | Path, *sections: str, papers: Iterable[str] = 
             f"{', '.join(sorted(known))}."
         )
     wanted = [claim for claim in every if not sections or _section(claim) in sections]
-    return compare(wanted, corpus)
+    return compare(wanted, corpus, **params)
 
 
 def _section(claim: Claim) -> str:
     return claim.section.split(",")[0]
 
 
-def compare(wanted: Iterable[Claim], corpus: Corpus | str | Path) -> Claims:
+def compare(wanted: Iterable[Claim], corpus: Corpus | str | Path, **params: Any) -> Claims:
     """Compare a corpus with these claims.
 
     Args:
         wanted: What to compare; as they are, also such as no paper makes.
         corpus: As for :func:`claims`.
+        params: As for :func:`claims`.
 
     Raises:
-        DepthkitError: as for :func:`claims`.
+        DepthkitError: as for :func:`claims`, or no artifact takes a parameter.
     """
     opened = as_corpus(corpus)
+    known = set().union(*map(parameters, ids()))
+    if unknown := sorted(set(params) - known):
+        raise DepthkitError(
+            f"no artifact takes the parameter {unknown[0]}; they take {', '.join(sorted(known))}."
+        )
+    chosen = params.pop("datasets", None)
+    if chosen is not None:
+        audited(opened, chosen)  # says which are not in the corpus
+        chosen = {name.casefold() for name in chosen}
     # Many claims are of one artifact and about the same data sets.
     names = functools.cache(functools.partial(find_datasets, opened))
     built: dict[tuple[str, tuple[str, ...]], Artifact] = {}
-    results = tuple(_compare(claim, opened, names, built) for claim in wanted)
+    results = tuple(_compare(claim, opened, names, built, chosen, params) for claim in wanted)
     return Claims(results, opened.name, audited(opened).provenance)
 
 
@@ -223,6 +238,8 @@ def _compare(
     corpus: Corpus,
     names_in_corpus: Callable[[tuple[str, ...]], list[str] | None],
     built: dict[tuple[str, tuple[str, ...]], Artifact],
+    chosen: set[str] | None,
+    params: dict[str, Any],
 ) -> Result:
     if claim.kind == "not_computable":
         return Result(claim, "not_computable", reason=claim.reason)
@@ -237,9 +254,13 @@ def _compare(
     if names is None:
         reason = f"corpus {corpus.name} does not hold {', '.join(claim.datasets)}"
         return Result(claim, "not_computable", reason=reason)
+    if left_out := [n for n in names if chosen is not None and n.casefold() not in chosen]:
+        reason = f"the parameter datasets leaves out {', '.join(left_out)}"
+        return Result(claim, "not_computable", reason=reason)
     key = claim.artifact, tuple(names)
     if key not in built:
-        built[key] = build(claim.artifact, corpus, datasets=names)
+        taken = {name: params[name] for name in parameters(claim.artifact) & set(params)}
+        built[key] = build(claim.artifact, corpus, datasets=names, **taken)
     found, bound = _look_up(claim, built[key], dict(zip(claim.datasets, names, strict=True)))
     if found is None:
         reason = f"not known from the runs of corpus {corpus.name}"

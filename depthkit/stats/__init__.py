@@ -11,11 +11,12 @@ from depthkit.stats.bootstrap import Interval, bca_interval, percentile_interval
 from depthkit.stats.correlation import Correlation, rank_partial_correlation, spearman
 from depthkit.stats.groups import Quadrant, QuadrantTest, quadrant_test, within_group_percentiles
 from depthkit.stats.quantiles import DepthQuantile, Spread, depth_quantile, quantile, spread
-from depthkit.stats.sample import SampleError
+from depthkit.stats.sample import ArgumentError, SampleError
 from depthkit.stats.shares import ReweightedShare, SegmentRates, reweighted_share, segment_rates
 from depthkit.stats.signs import SignTest, sign_test
 
 __all__ = [
+    "ArgumentError",
     "Correlation",
     "DepthQuantile",
     "Interval",

@@ -73,10 +73,12 @@ def rank_partial_correlation(
         seed: Of resamples and permutations, each independent of whether the other is asked for.
 
     Raises:
+        ArgumentError: confidence, resamples, permutations or seed is none.
         SampleError: something is missing or of another length, there are fewer than 3 more tasks
             than covariates, a column is constant, or the ranks are collinear: x or y or a
             covariate is determined by (other) covariates, or x by y and the covariates.
     """
+    asked = _asked(confidence, resamples, permutations, seed)
     if not len(covariates):
         raise SampleError("covariates is empty; use spearman for a correlation without any.")
     columns = _columns(x, y, covariates)
@@ -86,7 +88,7 @@ def rank_partial_correlation(
         raise SampleError(_collinear(columns, ranks))
     many = f"{len(covariates)} covariate{'s' if len(covariates) > 1 else ''}"
     method = f"rank partial correlation, {many} (Conover & Iman 1981)"
-    return _judged(columns, ranks, value, method, confidence, resamples, permutations, seed)
+    return _judged(columns, ranks, value, method, *asked)
 
 
 def spearman(
@@ -102,11 +104,12 @@ def spearman(
 
     Ranks that are the same or reversed are no error here: the correlation is then 1 or -1.
     """
+    asked = _asked(confidence, resamples, permutations, seed)
     columns = _columns(x, y, ())
     ranks = Ranks(list(columns.values()))
     value = float(ranks.correlations(ranks.whole())[0])
     method = "Spearman's rank correlation"
-    return _judged(columns, ranks, value, method, confidence, resamples, permutations, seed)
+    return _judged(columns, ranks, value, method, *asked)
 
 
 def fisher_interval(value: float, n: int, covariates: int, confidence: float = 0.95) -> Interval:
@@ -169,6 +172,18 @@ def _determined(ranks: dict[str, Floats], name: str, others: Sequence[str]) -> s
     return ""
 
 
+def _asked(
+    confidence: float, resamples: int, permutations: int, seed: int
+) -> tuple[float, int, int, int]:
+    """What the caller asks for, checked before the sample, so that no sample hides a mistake."""
+    return (
+        fraction(confidence, "confidence"),
+        count(resamples, "resamples"),
+        count(permutations, "permutations"),
+        count(seed, "seed"),
+    )
+
+
 def _judged(
     columns: dict[str, Floats],
     ranks: Ranks,
@@ -180,9 +195,6 @@ def _judged(
     seed: int,
 ) -> Correlation:
     """The correlation with its intervals and p-value."""
-    fraction(confidence, "confidence")
-    resamples, permutations = count(resamples, "resamples"), count(permutations, "permutations")
-    seed = count(seed, "seed")
     n, notes = len(columns["x"]), list[str]()
     fisher = percentile = bca = None
     try:

@@ -125,20 +125,22 @@ def quadrant_test(
         seed: Of resamples and permutations.
 
     Raises:
+        ArgumentError: confidence, resamples, permutations or seed is none.
         SampleError: no tasks, or something is missing or of another length.
     """
+    resamples, permutations = count(resamples, "resamples"), count(permutations, "permutations")
+    fraction(confidence, "confidence")
+    seed = count(seed, "seed")
     passed = column(rates, "rates")
     if not len(passed):
         raise SampleError("rates is empty: there are no tasks.")
     depths, lines = column(depth, "depth", len(passed)), column(work, "work", len(passed))
     codes, _ = labels(groups, "groups", len(passed))
-    resamples, permutations = count(resamples, "resamples"), count(permutations, "permutations")
-    fraction(confidence, "confidence")
     least = float(np.median(lines)) if work_split is None else float(work_split)
     deep, large = depths >= depth_split, lines >= least
     kinds = 2 * deep.astype(np.intp) + large
     percentiles = within_group_percentiles(passed, codes)
-    means = _resampled_means(passed, codes, kinds, resamples, count(seed, "seed"))
+    means = _resampled_means(passed, codes, kinds, resamples, seed)
     quadrants = [_quadrant(kind, kinds, percentiles, means[kind], confidence) for kind in range(4)]
     both = kinds == 3
     value = p_value = None

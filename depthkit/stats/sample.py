@@ -19,6 +19,10 @@ class SampleError(DepthkitError, ValueError):
     """The sample does not determine the statistic; the message names the argument and the mend."""
 
 
+class ArgumentError(DepthkitError, ValueError):
+    """What the caller asks for can be had of no sample: a negative count, a seed that is a word."""
+
+
 def column(values: ArrayLike, name: str, length: int | None = None) -> Floats:
     """``values`` as floats, one a task, none missing.
 
@@ -69,14 +73,14 @@ def count(value: int, name: str, least: int = 0) -> int:
     try:
         whole = operator.index(value)
     except TypeError:
-        raise SampleError(f"{name} is {value!r}; it must be a whole number.") from None
+        raise ArgumentError(f"{name} is {value!r}; it must be a whole number.") from None
     if whole < least:
-        raise SampleError(f"{name} is {whole}; it must be at least {least}.")
+        raise ArgumentError(f"{name} is {whole}; it must be at least {least}.")
     return whole
 
 
 def fraction(value: float, name: str) -> float:
     """``value`` strictly between 0 and 1, or a clear error."""
     if not 0 < value < 1:
-        raise SampleError(f"{name} is {value!r}; it must lie between 0 and 1, such as 0.95.")
+        raise ArgumentError(f"{name} is {value!r}; it must lie between 0 and 1, such as 0.95.")
     return float(value)

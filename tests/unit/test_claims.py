@@ -9,11 +9,13 @@ import pytest
 from corpora import Spec, seven_sets, write_corpus
 from typer.testing import CliRunner
 
-from depthkit.artifacts import ids
+from depthkit.artifacts import build, ids
+from depthkit.artifacts.artifact import parameters
 from depthkit.artifacts.claims import agrees, claims, compare
 from depthkit.cli import app
 from depthkit.errors import DepthkitError
 from depthkit.published import Claim, parse, published
+from depthkit.stats import ArgumentError, rank_partial_correlation, spearman
 
 
 def claim(value: str, rule: str = "rounded", **fields: Any) -> Claim:
@@ -246,3 +248,64 @@ def test_a_mistake_in_the_published_numbers_is_named(text: str, message: str):
     with pytest.raises(DepthkitError, match=message) as error:
         parse(HEAD + text, "published/x.yaml")
     assert str(error.value).startswith("published/x.yaml")
+
+
+def test_claims_take_the_parameters_of_the_page_they_stand_on():
+    caps = [1, 20, 80]
+    table = build("depth/table-1", "paper", caps=caps).frame.set_index("dataset")
+    found = {r.claim.id: r for r in claims("paper", "4.2", caps=caps, seed=3).results}
+    printed = {r.claim.id: r for r in claims("paper", "4.2").results}
+    for name in ("FACET", "RST", "Ours"):
+        depth = found[f"table-1/{name}/D"]
+        assert depth.computed == (Decimal(repr(float(table.loc[name, "D"]))),)
+    assert found["table-1/FACET/D"].computed != printed["table-1/FACET/D"].computed
+    assert found["table-1/FACET/W"].computed == printed["table-1/FACET/W"].computed
+
+
+def test_numbers_of_data_sets_that_a_page_leaves_out_are_withheld_and_say_why():
+    found = {r.claim.id: r for r in claims("paper", "4.2", datasets=["tb2"]).results}
+    assert found["table-1/TB2/N"].agrees
+    left_out = found["table-1/TW/N"]
+    assert left_out.kind == "not_computable"
+    assert left_out.reason == "the parameter datasets leaves out TW"
+
+
+def test_a_parameter_that_no_artifact_takes_is_an_error():
+    with pytest.raises(DepthkitError, match="no artifact takes the parameter resample; they take"):
+        claims("demo", "4.2", resample=10)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"resamples": -1}, "resamples is -1; it must be at least 0"),
+        ({"resamples": float("nan")}, "resamples is nan; it must be a whole number"),
+        ({"seed": "lucky"}, "seed is 'lucky'; it must be a whole number"),
+    ],
+)
+def test_what_a_caller_got_wrong_is_an_error_and_not_a_missing_correlation(
+    given: dict[str, Any], says: str, tmp_path: Path
+):
+    bare = write_corpus(tmp_path / "c", [Spec("TMax", 1)])  # in which nothing is correlated
+    taking = [each for each in ids() if set(given) <= parameters(each)]
+    assert len(taking) >= 3
+    for artifact_id in taking:
+        for corpus in ("paper", bare):
+            with pytest.raises(DepthkitError, match=says):
+                build(artifact_id, corpus, **given)
+    with pytest.raises(DepthkitError, match=says):
+        claims("paper", **given)
+    x, y = [1, 2, 3, 4], [2, 1, 4, 3]
+    with pytest.raises(ArgumentError, match=says):
+        spearman(x, y, **given)
+    with pytest.raises(ArgumentError, match=says):
+        rank_partial_correlation(x, [1, 1, 1, 1], [y], **given)  # not hidden by the sample
+
+
+def test_claims_and_their_score_say_what_they_rest_on():
+    found = claims("paper", "4.2")
+    assert found.score.startswith("fitted, not data · ")
+    done = CliRunner().invoke(app, ["claims", "--json"])
+    assert {row["provenance"] for row in json.loads(done.stdout)} == {
+        "scripted, no model's results"
+    }

@@ -73,3 +73,47 @@ def test_the_readme_maps_every_artifact_to_its_notebook_and_claims():
         ]
         assert calls, artifact_id
         assert getattr(artifacts, function)("demo").id == artifact_id
+
+
+_PLACES = re.compile(
+    r"(?:Sections?|Appendix|Appendices|Tables?|Figures?) [A-Z]?[\d.]*\w?"
+    r"(?:(?:, | and (?:of )?)(?:Sections?|Appendix|Appendices|Tables?|Figures?)? ?[A-Z]?[\d.]*)*"
+)
+_RESULTS = re.compile(
+    r"\b(?:\d|%|barely|hardly|nearly|keeps?|overstates?|understates?|drops?|rises?|tracks?|than|never"
+    r"|always|more|less|fewer|most|least|deeper|harder|shallow|still)"
+)
+
+
+def stated_results(markdown: str) -> list[str]:
+    """Sentences that say how something came out; headings and questions do not."""
+    lines = [line for line in markdown.splitlines() if line and not line.startswith("#")]
+    sentences = re.split(r"(?<=[.?!:])\s+", _PLACES.sub("", " ".join(lines)))
+    return [each for each in sentences if _RESULTS.search(each) and not each.endswith("?")]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_text_of_a_notebook_states_no_result(path: Path):
+    cells = json.loads(path.read_text())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    assert [each for text in texts for each in stated_results(text)] == []
+
+
+def test_results_in_text_are_seen():
+    for stated in (
+        "Labels set while a task is generated barely track how often models pass it.",
+        "Depth keeps its relation to the pass rate once work is held constant.",
+        "Nine of 11 tasks are deep.",
+        "A data set can be large in W and N and still be shallow.",
+    ):
+        assert stated_results(f"# Depth\n\n{stated}") == [stated]
+    assert not stated_results("Section 4.3, Figure 8 and Table 1. Are deep tasks harder?")
+
+
+def test_every_parameter_of_a_notebook_reaches_the_claims_on_its_page():
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        for call in (source for source in code if source.startswith("claims(")):
+            wanted = set(notebook_parameters(path)) - {"corpus"}
+            assert set(re.findall(r"(\w+)=", call)) == wanted, path.name

@@ -17,7 +17,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from depthkit.errors import DepthkitError
-from depthkit.stats import Correlation, SampleError, rank_partial_correlation, spearman
+from depthkit.stats import (
+    ArgumentError,
+    Correlation,
+    SampleError,
+    rank_partial_correlation,
+    spearman,
+)
 from depthkit.stats.correlation import fisher_interval
 
 X, Y, Z = [1, 1, 2, 3, 3], [2, 1, 3, 3, 5], [1, 3, 2, 5, 4]
@@ -208,7 +214,7 @@ def test_what_others_determine_only_together_is_an_error_too(
     ],
 )
 def test_a_setting_that_makes_no_sense_is_an_error(setting: dict[str, float], says: str):
-    with pytest.raises(SampleError, match=says):
+    with pytest.raises(ArgumentError, match=says):
         rank_partial_correlation(X, Y, [Z], **setting)  # type: ignore[arg-type]
 
 
