@@ -35,8 +35,10 @@ Stop = Literal[
     "infrastructure",
     "budget",
     "cancelled",
+    "unknown",
 ]
-"""Why a run ended. Independent of the verdict: a run that timed out can have passed."""
+"""Why a run ended. Independent of the verdict: a run that timed out can have passed. ``unknown``:
+there is a verdict, but nobody recorded how the agent ended."""
 
 NO_RESULT_STOPS: frozenset[Stop] = frozenset(
     {"refused", "model_error", "infrastructure", "budget", "cancelled"}
@@ -143,6 +145,9 @@ class Run(Record):
     dataset: str
     task_id: str
     model: str
+    agent: str | None = None
+    """The agent, where it is another than terminus-2; such a run never enters an estimate of depth,
+    and ``model`` names both."""
     cap: int | None = Field(default=None, ge=1)
     """The stated turn cap; ``None`` when none was stated."""
     attempt: int = Field(ge=1)

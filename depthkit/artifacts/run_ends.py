@@ -117,12 +117,18 @@ OUTCOMES = {
     "early": ("submitted within three turns", "#E69F00"),
     "submitted": ("submitted later", "#F7E3B0"),
     "unclear": ("submitted, when is not known", "#FFFFFF"),
+    "unknown": ("stopped, how is not known", "#D9D9D9"),
     "terminal": ("terminal broken", "#444444"),
     "limit": ("limit of time or turns", "#7F7F7F"),
 }
 """How a run ends, as Figure 14 classes it: what the legend says, and its colour."""
 
-_STOPS = {"terminal_broken": "terminal", "time_limit": "limit", "turn_ceiling": "limit"}
+_STOPS = {
+    "terminal_broken": "terminal",
+    "time_limit": "limit",
+    "turn_ceiling": "limit",
+    "unknown": "unknown",
+}
 
 
 @artifact("depth/figure-14", section="I, Figure 14")
@@ -133,7 +139,8 @@ def run_ends_figure(corpus: Corpus, *, datasets: Sequence[str] | None = None) ->
     (submitted, with the first completion claim in turn 3 or before), ``submitted``, ``terminal``
     (the session broke) or ``limit`` (of time or turns). Evaluation and free runs count, each with
     a result. Where the turn of the first claim is not known of some, ``unclear`` holds all failed
-    submitted runs of that model, and its ``early`` and ``submitted`` are null.
+    submitted runs of that model, and its ``early`` and ``submitted`` are null. ``unknown`` are
+    failed runs of which nobody recorded how they ended; only where there are any.
 
     Args:
         corpus: With runs of purpose ``evaluation``.
@@ -190,6 +197,8 @@ def _outcomes(model: str, runs: pd.DataFrame) -> list[dict[str, Any]]:
         counts |= {"early": float("nan"), "submitted": float("nan")}
     else:
         del counts["unclear"]
+    if not counts["unknown"]:
+        del counts["unknown"]
     return [
         {"model": model, "outcome": outcome, "runs": count, "share": count / len(runs)}
         for outcome, count in counts.items()

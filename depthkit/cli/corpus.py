@@ -51,6 +51,8 @@ def ingest(
 ) -> None:
     """Read Harbor trials that someone else ran into a corpus.
 
+    Runs of other agents than terminus-2 are kept under the names of model and agent, as in
+    "some-model (claude-code)". Their turns are the agent's model calls, and they never enter depth.
     Also reads the results of the paper's own repository: name its out/ directory.
     """
     from depthkit.corpus.reference import is_results

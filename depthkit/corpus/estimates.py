@@ -74,8 +74,9 @@ def estimates_table(
 
     Args:
         tasks: As ``Corpus.tasks()``.
-        runs: All runs, those of a task one after another; only those with purpose ``free`` or
-            ``ladder`` count. They are let go task by task: 100,000 at once take 400 MB.
+        runs: All runs, those of a task one after another; only those of terminus-2 with
+            purpose ``free`` or ``ladder`` count. They are let go task by task: 100,000 at once
+            take 400 MB.
         models: The model set, in order.
         caps: Turn caps in increasing order.
         where: The file that states models and caps, for the error.
@@ -83,7 +84,7 @@ def estimates_table(
     Raises:
         DepthkitError: Runs count but no model set is named.
     """
-    counted = (run for run in runs if run.purpose in ("free", "ladder"))
+    counted = (run for run in runs if run.purpose in ("free", "ladder") and run.agent is None)
     if not models and (found := sorted({run.model for run in counted})):
         raise DepthkitError(
             f"{where}: models is empty, but there are free or ladder runs of {found}; name the "

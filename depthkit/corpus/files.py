@@ -1,4 +1,4 @@
-"""Names and files from elsewhere: plain names, nothing outside its directory, no secrets."""
+"""What others wrote: plain names, files in their directory, numbers that can be; no secrets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ MAX_FILE_BYTES = 256 * 1024 * 1024
 """A larger file of a trial is neither read nor copied; whoever skips it says so."""
 
 REDACTED = "[redacted]"
+
+_MAX_COUNT = 2**63 - 1
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199}")
 _SECRET_FIELD = re.compile(r"key|token|secret|passw|credential|authorization|cookie", re.IGNORECASE)
@@ -152,3 +155,30 @@ def mask_text(text: str) -> str:
 def redact_json_text(text: str) -> str:
     """Redact fields by name in JSON that is cut off and cannot be parsed."""
     return _SECRET_JSON.sub(rf'"\1"\2"{REDACTED}"', text)
+
+
+def count(value: object) -> int | None:
+    """A count that someone else wrote: a whole number from 0 to 2^63 - 1, else ``None``."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float):
+        if not value.is_integer():
+            return None
+        value = int(value)
+    return value if 0 <= value <= _MAX_COUNT else None
+
+
+def dollars(value: object) -> float | None:
+    """A cost that someone else wrote; ``None`` for 0, which stands for want of a price."""
+    return float(value) if isinstance(value, int | float) and 0 < value < 1e9 else None
+
+
+def timestamp(value: object) -> datetime | None:
+    """A time that someone else wrote, as UTC; one without a zone is taken to be UTC."""
+    if not isinstance(value, str):
+        return None
+    try:
+        parsed = datetime.fromisoformat(value)
+        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

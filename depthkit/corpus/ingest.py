@@ -28,6 +28,7 @@ from depthkit.corpus.files import (
     parse_json,
     read_regular,
     require_plain_name,
+    timestamp,
 )
 from depthkit.corpus.keep import copy_trial
 from depthkit.corpus.outcome import (
@@ -43,7 +44,7 @@ from depthkit.corpus.outcome import (
     total_tokens,
 )
 from depthkit.corpus.store import Corpus
-from depthkit.corpus.trajectory import read_trajectory, timestamp
+from depthkit.corpus.trajectory import TERMINUS, read_trajectory
 from depthkit.corpus.turns import agent_folders
 from depthkit.errors import DepthkitError
 from depthkit.model import Purpose, Run, Segment, Task
@@ -189,6 +190,14 @@ def _left_behind(directory: Path, folders: list[str], names: list[str]) -> bool:
     return bool(leavings) or agent or configured
 
 
+_TOKENS = (
+    ("n_input_tokens", "total_prompt_tokens", "input_tokens"),
+    ("n_cache_tokens", "total_cached_tokens", "cached_tokens"),
+    ("n_output_tokens", "total_completion_tokens", "output_tokens"),
+)
+"""Where the tokens of a run stand: in its result, its trajectory's totals, each step."""
+
+
 class _Intake:
     """Takes in one trial after the other, appending in batches."""
 
@@ -301,10 +310,12 @@ class _Intake:
         detail = outcome.detail
         if turns is None and detail is None:
             why = "; ".join(problem for part in parts for problem in part.trajectory.problems)
+            why = why or "the trajectory does not tell the agent's model calls"
             detail = one_line(f"turns are not recorded ({why})")
-        model = _model(result)
+        model, agent = _model(result)
         cap = stated_cap(parts)
         key = (dataset, task_id, model, cap)
+        sent, cached, written = (total_tokens(parts, *places) for places in _TOKENS)
         checksum = result.get("task_checksum")
         try:
             run = Run(
@@ -312,6 +323,7 @@ class _Intake:
                 dataset=dataset,
                 task_id=task_id,
                 model=model,
+                agent=agent,
                 cap=cap,
                 attempt=self._attempts[key] + 1,
                 purpose=self._purpose,
@@ -327,9 +339,9 @@ class _Intake:
                 first_claim_turn=parts[0].trajectory.first_claim_turn,
                 agent_minutes=agent_minutes(parts),
                 context_tokens=context_tokens(parts[-1]),
-                input_tokens=total_tokens(parts, "n_input_tokens", "total_prompt_tokens"),
-                cached_tokens=total_tokens(parts, "n_cache_tokens", "total_cached_tokens"),
-                output_tokens=total_tokens(parts, "n_output_tokens", "total_completion_tokens"),
+                input_tokens=sent,
+                cached_tokens=None if sent is None else cached,
+                output_tokens=written,
                 command_lines=total([part.trajectory.command_lines for part in parts]),
                 cost_usd=total_cost(parts),
                 started=timestamp(result.get("started_at")),
@@ -386,12 +398,20 @@ def run_id_of(result: dict[str, Any]) -> str:
     return f"{plain or 'trial'}-{digest}"
 
 
-def _model(result: dict[str, Any]) -> str:
-    """Name of the model; of the agent where it used none, as the oracle does."""
+def _model(result: dict[str, Any]) -> tuple[str, str | None]:
+    """Name of the model, and of the agent where it is not terminus-2.
+
+    That is then part of the model's name, as in ``some-model (claude-code)``, since what another
+    agent does with a model is not its doing alone; and all of it where there is no model, as of
+    the oracle.
+    """
     info = result.get("agent_info")
     info = info if isinstance(info, dict) else {}
     model = info.get("model_info")
-    name = (model.get("name") if isinstance(model, dict) else None) or info.get("name")
-    if not isinstance(name, str) or not name:
+    names = (model.get("name") if isinstance(model, dict) else None, info.get("name"))
+    name, agent = (one_line(n, 200) if isinstance(n, str) and n else None for n in names)
+    if not name and not agent:
         raise UnreadableError("result.json: agent_info names neither a model nor an agent")
-    return one_line(name, 200)
+    if agent in (None, TERMINUS):
+        return name or TERMINUS, None
+    return f"{name} ({agent})" if name else str(agent), agent

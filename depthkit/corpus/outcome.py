@@ -7,11 +7,12 @@ ended, the weakest claim that fits is made and ``detail`` says what is missing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from depthkit.corpus.files import mask_text, one_line
-from depthkit.corpus.trajectory import Trajectory, count, timestamp
+from depthkit.corpus.files import count, dollars, mask_text, one_line, timestamp
+from depthkit.corpus.trajectory import Trajectory
 from depthkit.corpus.turns import request_times
 from depthkit.model import Stop, Verdict
 from depthkit.protocol.verdict import (
@@ -86,17 +87,19 @@ class Part:
         """Replies that drove the terminal.
 
         From the recorded times of successful model requests, less those of summarizations, where
-        there are any; else from the agent steps of a whole trajectory; else ``None``.
+        there are any; else from the agent steps of a whole trajectory; else ``None``. Of another
+        agent than terminus-2 its model calls.
         """
         times = request_times(self.context)
-        replies = len(self.trajectory.replies)
+        replies = self.trajectory.replies
         if times is None or (not times and replies):
-            return replies if self.trajectory.complete else None
+            told = self.trajectory.complete and all(step.calls is not None for step in replies)
+            return sum(step.calls or 0 for step in replies) if told else None
         calls = len(self.trajectory.summarization_calls)
         summaries = count(_metadata(self.context).get("summarization_count")) or 0
         if summaries and not calls:
             if self.trajectory.complete:
-                return replies  # They failed, and how many requests that took is not recorded.
+                return len(replies)  # They failed, and how many requests that took is not recorded.
             calls = _CALLS_A_SUMMARY * summaries
         return max(0, len(times) - calls)
 
@@ -139,7 +142,7 @@ def judge(result: dict[str, Any], parts: list[Part]) -> Outcome:
     if kind == TIME_LIMIT_ERROR:
         return Outcome(verdict, "time_limit")
     if kind == _AGENT_EXIT:
-        return Outcome(verdict, "submitted", note)
+        return Outcome(verdict, "unknown", note)
     return Outcome(verdict, *_how_it_ended(result, parts[-1]))
 
 
@@ -171,28 +174,36 @@ def context_tokens(last: Part) -> int | None:
     return last.trajectory.context_tokens
 
 
-def total_tokens(parts: list[Part], name: str, total_name: str) -> int | None:
+def total_tokens(parts: list[Part], name: str, total_name: str, of_step: str) -> int | None:
     """Tokens over all segments.
 
-    A run that was killed may lack them; the trajectory's totals stand in if no summarization,
-    which they leave out, took place.
+    A run that was killed may lack them, and some agents write 0 for what they do not know; the
+    trajectory's totals or else its steps stand in if no summarization, which they leave out, took
+    place. A model call takes at least one token in and one out, so there 0 is not known.
     """
-    return total(
-        [
-            recorded
-            if (recorded := count(part.context.get(name))) is not None
-            else None
-            if part.trajectory.summarization_calls
-            else count(part.trajectory.final_metrics.get(total_name))
-            for part in parts
-        ]
-    )
+    return total([_recorded(part, name, total_name, of_step, count) for part in parts])
+
+
+def _recorded(
+    part: Part, name: str, total_name: str, of_step: str, read: Callable[[object], Any]
+) -> Any:
+    """The first number other than 0 of the places that a part's totals stand in."""
+    found = [read(part.context.get(name))]
+    trajectory = part.trajectory
+    if not trajectory.summarization_calls:
+        steps = [getattr(step, of_step) for step in trajectory.replies]
+        every = part.turns and part.turns == sum(step.calls or 0 for step in trajectory.replies)
+        whole = every and trajectory.complete and None not in steps
+        found += [read(trajectory.final_metrics.get(total_name)), sum(steps) if whole else None]
+    known = [number for number in found if number is not None]
+    zero_will_do = known and (of_step == "cached_tokens" or part.turns == 0)
+    return next((number for number in known if number), known[0] if zero_will_do else None)
 
 
 def total_cost(parts: list[Part]) -> float | None:
     """Dollars over all segments; a zero stands for want of a price."""
-    costs = [part.context.get("cost_usd") for part in parts]
-    known = [float(c) for c in costs if isinstance(c, int | float) and 0 < c < 1e9]
+    costs = [_recorded(part, "cost_usd", "total_cost_usd", "cost_usd", dollars) for part in parts]
+    known = [cost for cost in costs if cost]
     return sum(known) if len(known) == len(parts) else None
 
 
@@ -253,7 +264,7 @@ def _how_it_ended(result: dict[str, Any], last: Part) -> tuple[Stop, str | None]
     if last.trajectory.complete and episodes == steps + 1:
         return "terminal_broken", "the agent ended in a turn without a reply, its terminal gone"
     missing = "; ".join(last.trajectory.problems) or "no confirmed completion in the trajectory"
-    return "submitted", f"how the agent ended is not recorded ({one_line(missing, 160)})"
+    return "unknown", f"how the agent ended is not recorded ({one_line(missing, 160)})"
 
 
 def _max_turns(result: dict[str, Any]) -> int | None:

@@ -268,8 +268,10 @@ class _Part:
         }
         if record.get("stop") is None:
             capped = isinstance(cap, int) and record["turns"] == cap
-            defaults["stop"] = "turn_cap" if capped else "submitted"
-            defaults["detail"] = "why the run ended is not recorded; taken from its turns"
+            defaults["stop"] = "turn_cap" if capped else "unknown"
+            defaults["detail"] = "why the run ended is not recorded" + (
+                "; taken from its turns" if capped else ""
+            )
         known = {name: record[name] for name in Run.model_fields if record.get(name) is not None}
         provenance = _provenance(record.get("provenance"))
         settled = {"dataset": of, "task_id": task_id, "verdict": verdict, "provenance": provenance}

@@ -15,11 +15,19 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from depthkit.corpus.files import UnreadableError, one_line, parse_json, read_inside
+from depthkit.corpus.files import (
+    UnreadableError,
+    count,
+    dollars,
+    one_line,
+    parse_json,
+    read_inside,
+    timestamp,
+)
 from depthkit.model import Turn
 
 # What terminus-2 puts before the terminal's output when a reply did not parse. Warnings about a
@@ -27,10 +35,10 @@ from depthkit.model import Turn
 _PARSE_ERROR = "Previous response had parsing errors"
 # What terminus-2 makes up when no model call succeeds: a step, but no reply of the model.
 _STAND_IN = "Technical difficulties."
+TERMINUS = "terminus-2"
 _CLAIM_TOOL = "mark_task_complete"
 _VERSION = re.compile(r"ATIF-v1\.\d+")
 _XML_CLAIM = re.compile(r"<task_complete>\s*true\s*</task_complete>", re.IGNORECASE)
-_MAX_COUNT = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,8 @@ class Step:
     """The reply marks the task complete."""
     reply: bool = False
     """A reply of the model that drives the terminal: a turn."""
+    calls: int | None = 1
+    """Model calls that a reply stands for; ``None`` where another agent does not say."""
     summarization_calls: tuple[str, ...] = ()
     """Of a summarization step: the files of the model calls it made."""
     input_tokens: int | None = None
@@ -108,8 +118,8 @@ class Trajectory:
 
     @property
     def command_lines(self) -> int | None:
-        """Non-blank lines of all commands; ``None`` where steps are missing."""
-        if not self.complete:
+        """Non-blank lines of all commands; ``None`` where steps are missing or type none."""
+        if not self.complete or self.agent not in (None, TERMINUS):
             return None
         return sum(lines_typed(step.keystrokes or ()) for step in self.replies)
 
@@ -256,28 +266,6 @@ def lines_typed(keystrokes: Iterable[str]) -> int:
     return sum(bool(line.strip()) for typed in keystrokes for line in typed.splitlines())
 
 
-def count(value: object) -> int | None:
-    """A count that someone else wrote: a whole number from 0 to 2^63 - 1, else ``None``."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, float):
-        if not value.is_integer():
-            return None
-        value = int(value)
-    return value if 0 <= value <= _MAX_COUNT else None
-
-
-def timestamp(value: object) -> datetime | None:
-    """A time that someone else wrote, as UTC; one without a zone is taken to be UTC."""
-    if not isinstance(value, str):
-        return None
-    try:
-        parsed = datetime.fromisoformat(value)
-        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
 def _names(directory: Path) -> set[str]:
     try:
         return {entry.name for entry in directory.iterdir()}
@@ -301,6 +289,10 @@ def _document(path: Path, root: Path) -> dict[str, Any]:
 
 def _steps(document: dict[str, Any]) -> Iterator[Step]:
     raw = [step for step in document["steps"] if isinstance(step, dict)]
+    agent = document.get("agent")
+    other = isinstance(agent, dict) and agent.get("name") not in (None, TERMINUS)
+    # Another agent may take several steps a call: what it used is written down with one of them.
+    tells = any(_calls(step) is not None for step in raw if step.get("source") == "agent")
     for index, step in enumerate(raw):
         if step.get("is_copied_context"):
             continue
@@ -319,8 +311,8 @@ def _steps(document: dict[str, Any]) -> Iterator[Step]:
         metrics = metrics if isinstance(metrics, dict) else {}
         tokens_in = count(metrics.get("prompt_tokens"))
         stand_in = parse_error and message.startswith(_STAND_IN) and not tokens_in
+        calls = _calls(step) if other else int(step.get("llm_call_count") != 0)
         keystrokes, waits, claim = (None, (), False) if parse_error else _actions(step, message)
-        cost = metrics.get("cost_usd")
         yield Step(
             source,
             message,
@@ -331,12 +323,19 @@ def _steps(document: dict[str, Any]) -> Iterator[Step]:
             observation=observation,
             parse_error=parse_error,
             claim=claim,
-            reply=not stand_in and step.get("llm_call_count") != 0,
+            reply=not stand_in and bool(calls or (other and not tells)),
+            calls=calls,
             input_tokens=tokens_in or None,
             cached_tokens=count(metrics.get("cached_tokens")),
             output_tokens=count(metrics.get("completion_tokens")),
-            cost_usd=float(cost) if isinstance(cost, int | float) and 0 < cost < 1e9 else None,
+            cost_usd=dollars(metrics.get("cost_usd")),
         )
+
+
+def _calls(step: dict[str, Any]) -> int | None:
+    """Model calls that a step stands for, if it says so."""
+    number = count(step.get("llm_call_count"))
+    return 1 if number is None and step.get("metrics") else number
 
 
 type _Actions = tuple[tuple[str, ...] | None, tuple[float | None, ...], bool]

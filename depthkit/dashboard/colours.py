@@ -21,7 +21,7 @@ def sheet(datasets: Sequence[str]) -> str:
 @functools.cache
 def palette() -> str:
     """Rules that are the same for all corpora: colours of terminals and of endings."""
-    names = {"passed", "early", "submitted", "unclear", "terminal", "limit"}
+    names = {"passed", "early", "submitted", "unclear", "unknown", "terminal", "limit"}
     ends = "\n".join(
         f".end-{name}{{--mark:{colour}}}" for name, (_, colour) in OUTCOMES.items() if name in names
     )

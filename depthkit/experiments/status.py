@@ -119,7 +119,7 @@ def status(corpus: Corpus) -> Status:
     # A scripted policy costs nothing, and what others' runs cost was not spent here.
     costs = [run.cost_usd for run in records if run.provenance == "measured"]
     for run in records:
-        if run.purpose in ("free", "ladder"):
+        if run.purpose in ("free", "ladder") and run.agent is None:
             histories.setdefault((run.dataset, run.task_id), []).append(run)
     # What was merged is measured downward from its parent's D, not by this protocol.
     merged = {(run.dataset, run.task_id) for run in records if run.purpose == "merged"}

@@ -6,8 +6,10 @@ scheduler, corpus, artifacts and tests call it.
 
 What counts as evidence, for one task:
 
-* only runs with purpose ``free`` and no cap, of the first model, and runs with purpose ``ladder``
-  and a cap of the protocol, of any model of the set; evaluation and other runs never count;
+* only runs of terminus-2, since turns of other agents are something else;
+* of these only runs with purpose ``free`` and no cap, of the first model, and runs with purpose
+  ``ladder`` and a cap of the protocol, of any model of the set; evaluation and other runs never
+  count;
 * only valid runs (verdict not ``none``): the same attempt may start again after a ``none``;
 * of one attempt that was run more than once, the valid run that started first (``run_id`` breaks
   ties), and of several attempts the first two by number. So the estimate depends on which runs
@@ -382,7 +384,7 @@ def _counted(
             raise ValueError(f"run {run.run_id} is of {run.dataset}/{run.task_id}, not {task}")
         free = run.purpose == "free" and run.cap is None and run.model == models[0]
         ladder = run.purpose == "ladder" and run.cap in caps and run.model in models
-        if free or ladder:
+        if (free or ladder) and run.agent is None:
             counting.append(run)
     slots: dict[tuple[str, int | None], list[Run]] = {}
     for run in first_of_attempts(counting):

@@ -129,7 +129,7 @@ def test_plain_message_lists_keep_their_verdict_and_have_unknown_turns(tmp_path:
         if not taken.run.task_id.startswith("adaptive")
     }
     assert found == {
-        "git-leak-recovery": ("passed", "submitted"),
+        "git-leak-recovery": ("passed", "unknown"),
         "torch-pipeline-parallelism": ("none", "infrastructure"),
         "caffe-cifar-10": ("none", "cancelled"),
         "qemu-startup": ("passed", "time_limit"),
@@ -137,5 +137,6 @@ def test_plain_message_lists_keep_their_verdict_and_have_unknown_turns(tmp_path:
     }
     assert len(report.added) == 7
     assert {taken.run.turns for taken in report.added} == {None}
+    assert {taken.run.agent for taken in report.added} == {"vanillux2-agent"}
     # Costs of zero stand for a model without a price.
     assert {taken.run.cost_usd for taken in report.added} == {None}

@@ -215,6 +215,14 @@ def test_early_submissions_are_unknown_where_the_first_claim_is(tmp_path: Path):
     assert "cannot be told" in " ".join(made.notes)
 
 
+def test_runs_of_which_nobody_knows_how_they_ended_are_a_class_of_their_own(tmp_path: Path):
+    runs = [run("a", "t", 1, stop="unknown", turns=2), run("a", "t", 6, attempt=2, stop="unknown")]
+    made = run_ends_figure(corpus_of(tmp_path / "c", [task("t")], runs))
+    runs_by = made.frame.set_index("outcome")["runs"].to_dict()
+    assert runs_by["unknown"] == runs_by["passed"] == 1 == sum(runs_by.values()) - 1
+    assert made.show()
+
+
 def test_figure_7_averages_over_runs_and_says_how_they_vary(tmp_path: Path):
     tasks = [task(name, 1, "TBLite") for name in ("t1", "t2")] + [task("o")]
     passes = {1: (1, 1), 2: (1, 0), 3: (0, 0)}

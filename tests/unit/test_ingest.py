@@ -281,6 +281,9 @@ def test_estimates_of_imported_free_runs_are_printed(tmp_path: Path) -> None:
         "final": False,
         "merged": None,
         "runs": 2,
+        "passes": 2,
+        "unconfirmed": 0,
+        "suspect": 0,
         "provenance": "imported",
     }
     shown = CliRunner().invoke(app, ["estimates", str(tmp_path / "corpus")])

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from fake_trials import CONFIRM, agent, at, atif, finished, garbled, result, user, write_trial
 from taking import take, take_one
@@ -38,7 +39,8 @@ MODEL_ERROR = ("RateLimitError", "litellm.RateLimitError: slow down")
         ({"reward": 1.0, "error": REFUSED}, "passed", "time_limit"),
         ({"reward": 0.0, "error": REFUSED}, "failed", "time_limit"),
         ({"reward": None, "error": REFUSED}, "none", "infrastructure"),
-        ({"reward": 1.0, "error": ("NonZeroAgentExitCodeError", "1")}, "passed", "submitted"),
+        # Why the agent's program gave up is not known.
+        ({"reward": 1.0, "error": ("NonZeroAgentExitCodeError", "1")}, "passed", "unknown"),
         ({"reward": None, "error": ("CancelledError", "")}, "none", "cancelled"),
         # Not a result even if a verifier ran: the model never had its say.
         ({"reward": 0.0, "error": MODEL_ERROR}, "none", "model_error"),
@@ -76,7 +78,7 @@ def test_turns_used_up_are_told_only_where_the_settings_show_the_limit(tmp_path:
     write_trial(tmp_path / "job" / "2", unlimited, trajectory__json=atif(WORK))
     first, second = (taken.run for taken in take(tmp_path).added)
     assert (first.verdict, first.stop, first.detail) == ("failed", "turn_ceiling", None)
-    assert second.stop == "submitted"
+    assert second.stop == "unknown"
     assert "how the agent ended is not recorded (no confirmed completion" in str(second.detail)
 
 
@@ -164,7 +166,8 @@ def test_numbers_nobody_can_mean_are_unknown(tmp_path: Path) -> None:
     outcome["agent_result"]["metadata"]["api_request_times_msec"] = [1.0, "x", float("nan")]
     outcome["agent_execution"] = {"started_at": at(90), "finished_at": at(1)}
     outcome["started_at"] = "yesterday"
-    document = atif(finished(3), final_metrics={"total_prompt_tokens": 10**40})
+    steps = [step | {"metrics": {"prompt_tokens": 10**40}} for step in finished(3)]
+    document = atif(steps, final_metrics={"total_prompt_tokens": 10**40})
     run = take_one(tmp_path, outcome, trajectory__json=document)
     assert (run.input_tokens, run.cached_tokens, run.output_tokens) == (None, None, None)
     assert (run.cost_usd, run.agent_minutes, run.started, run.turns) == (None, None, None, 3)
@@ -174,6 +177,74 @@ def test_a_cost_of_zero_stands_for_want_of_a_price(tmp_path: Path) -> None:
     outcome = result()
     outcome["agent_result"]["cost_usd"] = 0.0
     assert take_one(tmp_path, outcome, trajectory__json=atif(finished(3))).cost_usd is None
+
+
+# --- other agents ---
+
+CALLS = [
+    user(),
+    # One call in three steps; what it used is written down with one of them.
+    agent(
+        "ls\n",
+        tokens=(1000, 50),
+        metrics={"prompt_tokens": 1000, "completion_tokens": 50, "cost_usd": 0.01},
+    ),
+    agent(tokens=None),
+    agent(tokens=None, observation="a file"),
+    agent("cat a\n", metrics={"prompt_tokens": 2000, "completion_tokens": 60, "cost_usd": 0.02}),
+    agent(tokens=None),
+]
+
+
+def others_trial(steps: list[dict[str, Any]], **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Result and trajectory of an agent that writes 0 for what it does not know."""
+    outcome = result(**more)
+    outcome["agent_info"]["name"] = "openclaw"
+    outcome["agent_result"] |= dict.fromkeys(
+        ("n_input_tokens", "n_output_tokens", "n_cache_tokens"), 0
+    )
+    outcome["agent_result"] |= {"cost_usd": None, "metadata": None}
+    named = {"name": "openclaw", "version": "1", "model_name": "some-model"}
+    return outcome, atif(steps, agent=named, final_metrics={})
+
+
+def test_turns_of_another_agent_are_its_model_calls_and_its_numbers_are_found(
+    tmp_path: Path,
+) -> None:
+    outcome, trajectory = others_trial(CALLS, reward=0.0)
+    run = take_one(tmp_path, outcome, trajectory__json=trajectory)
+    assert (run.model, run.agent) == ("some-model (openclaw)", "openclaw")
+    assert (run.turns, run.input_tokens, run.output_tokens) == (2, 3000, 110)
+    assert run.cost_usd == pytest.approx(0.03)
+    assert run.command_lines is None
+    # Nobody wrote down how it ended.
+    assert (run.verdict, run.stop) == ("failed", "unknown")
+    assert "how the agent ended is not recorded" in str(run.detail)
+    assert len(Corpus.open(tmp_path / "corpus").turns()) == 2
+
+
+def test_stated_call_counts_come_before_what_steps_look_like(tmp_path: Path) -> None:
+    steps = [user(), *(agent(llm_call_count=n) for n in (1, 0, 3))]
+    outcome, trajectory = others_trial(steps)
+    assert take_one(tmp_path, outcome, trajectory__json=trajectory).turns == 4
+
+
+def test_turns_that_another_agent_does_not_tell_are_unknown(tmp_path: Path) -> None:
+    outcome, trajectory = others_trial([user(), *[agent("ls\n", tokens=None)] * 3])
+    run = take_one(tmp_path, outcome, trajectory__json=trajectory)
+    assert (run.turns, run.input_tokens, run.output_tokens) == (None, None, None)
+    assert len(Corpus.open(tmp_path / "corpus").turns()) == 3
+
+
+def test_runs_of_another_agent_never_enter_depth(tmp_path: Path) -> None:
+    for number in (1, 2):
+        outcome, trajectory = others_trial(CALLS)
+        outcome |= {"id": str(number), "trial_name": f"toy__{number}"}
+        write_trial(tmp_path / "job" / str(number), outcome, trajectory__json=trajectory)
+    taken = take(tmp_path, purpose="free", models=["some-model (openclaw)"])
+    assert [each.run.purpose for each in taken.added] == ["free", "free"]
+    (row,) = Corpus.open(tmp_path / "corpus").estimates().to_dict("records")
+    assert (row["solved"] is None or pd.isna(row["solved"])) and row["runs"] == 0
 
 
 # --- several segments ---
