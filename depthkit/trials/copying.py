@@ -16,9 +16,19 @@ from typing import Any
 from docker.models.containers import Container
 from docker.utils import decode_json_header
 
+from depthkit.trials import engine
+
 _SPOOL_BYTES = 64 << 20
+MOST_BYTES = 1 << 30
+"""Of one file or folder that comes out of a container; what is beyond memory's share is on disk."""
+MOST_READ = _SPOOL_BYTES
+"""The same of a folder whose files are read whole, such as the verifier's with the reward."""
 FOLDER, LINK = 1 << 31, 1 << 27
 """Bits of a mode as :func:`mode_of` gives it."""
+
+
+class TooLargeError(RuntimeError):
+    """What is to come out of a container is larger than its bound; the message says what."""
 
 
 def mode_of(container: Container, path: PurePosixPath) -> int | None:
@@ -66,16 +76,24 @@ def put(container: Container, folder: str, members: list[tuple[Path, str]]) -> N
         container.put_archive(str(there), spool)
 
 
-def get(container: Container, path: str) -> tarfile.TarFile:
+def get(container: Container, path: str, most: int) -> tarfile.TarFile:
     """A file or folder of a container, packed; to be closed.
 
     Raises:
         NotFound: If it is not there, or the container is not.
+        TooLargeError: If it has more than ``most`` bytes; no more are fetched.
     """
     chunks, _ = container.get_archive(path)
     spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - the archive owns it
     for chunk in chunks:
         spool.write(chunk)
+        if spool.tell() > most:
+            engine.response_of(chunks).close()  # or the engine holds the container for it
+            spool.close()
+            raise TooLargeError(
+                f"{path} in the container has more than {most >> 20} MB, which is the most that is "
+                "taken out of it; have less written there."
+            )
     spool.seek(0)
     return tarfile.open(fileobj=spool)
 

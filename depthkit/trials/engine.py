@@ -8,6 +8,7 @@ of an owner knows that its leftovers belong to nobody (:func:`clean`).
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import secrets
@@ -100,11 +101,42 @@ class _API(docker.APIClient):
                 ((data, None) if number == STDOUT else (None, data)) if demux else data
                 for number, data in frames
             )
-        pieces = list(frames)
+        outputs = {STDOUT: _End(), STDERR: _End()}
+        for number, data in frames:
+            outputs[number if demux else STDOUT].add(data)
         if not demux:
-            return b"".join(data for _, data in pieces)
-        outputs = ([data for each, data in pieces if each == number] for number in (STDOUT, STDERR))
-        return tuple(b"".join(output) if output else None for output in outputs)
+            return outputs[STDOUT].kept() or b""
+        return outputs[STDOUT].kept(), outputs[STDERR].kept()
+
+
+MOST_OUTPUT = 16 << 20
+"""Bytes of a command's output, and as many of its errors, that are kept: the last ones."""
+
+
+class _End:
+    """The end of what was added."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._lost = 0
+
+    def add(self, data: bytes) -> None:
+        self._bytes += data
+        if len(self._bytes) > 2 * MOST_OUTPUT:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        if (over := len(self._bytes) - MOST_OUTPUT) > 0:
+            self._lost += over
+            del self._bytes[:over]
+
+    def kept(self) -> bytes | None:
+        """The end, after a line that says what is not there; ``None`` if nothing was added."""
+        self._shorten()
+        if not self._lost:
+            return bytes(self._bytes) or None
+        said = f"[depthkit: {self._lost} bytes before this were left out; {MOST_OUTPUT} are kept]\n"
+        return said.encode() + self._bytes
 
 
 def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
@@ -121,6 +153,11 @@ def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
 
 
 _CHUNK = 1 << 20
+
+
+def response_of(stream: Any) -> Any:
+    """The response that a stream of docker-py's reads; it has no other word to end one early."""
+    return inspect.getgeneratorlocals(stream)["response"]
 
 
 class _Client(docker.DockerClient):

@@ -31,6 +31,7 @@ from harbor.environments.capabilities import (
     EnvironmentResourceCapabilities,
 )
 from harbor.models.trial.config import ServiceVolumeConfig
+from harbor.models.trial.paths import EnvironmentPaths
 from harbor.utils.path_filter import filter_paths_by_patterns
 
 from depthkit.trials import copying, engine, tools
@@ -237,7 +238,8 @@ class DockerEnvironment(BaseEnvironment):
         def fetch() -> None:
             target = Path(target_dir)
             target.mkdir(parents=True, exist_ok=True)
-            with self._get(source_dir) as archive:
+            read_whole = PurePosixPath(source_dir) == EnvironmentPaths().verifier_dir
+            with self._get(source_dir, copying.MOST_READ if read_whole else None) as archive:
                 archive.extractall(target, filter=copying.contents)  # noqa: S202
 
         await in_thread(fetch)
@@ -265,10 +267,10 @@ class DockerEnvironment(BaseEnvironment):
                     (target / path).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(everything / path, target / path)
 
-    def _get(self, path: str) -> tarfile.TarFile:
+    def _get(self, path: str, most: int | None = None) -> tarfile.TarFile:
         def fetch() -> tarfile.TarFile:
             try:
-                return copying.get(self.container, path)
+                return copying.get(self.container, path, most or copying.MOST_BYTES)
             except NotFound as error:
                 if self._alive():
                     raise FileNotFoundError(f"{path} does not exist in the container") from error

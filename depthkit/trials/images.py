@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import re
 import signal
@@ -162,8 +161,7 @@ def _build_classic(context: Path, tag: str, build: Build) -> None:
         forcerm=True,
         decode=True,
     )
-    # The engine ends a build whose listener has gone; docker-py has no word for that.
-    connection = inspect.getgeneratorlocals(parts)["response"].raw.connection
+    connection = engine.response_of(parts).raw.connection  # without it the engine ends the build
     log = ""
     with build.killed_by(lambda: connection.sock.shutdown(socket.SHUT_RDWR)):
         for part in parts:

@@ -24,6 +24,9 @@ from docker.models.containers import Container
 
 from depthkit.trials import engine
 
+MOST_BYTES = 64 << 20
+"""Of a recording; it says where it ends."""
+
 _READY = b"ready"
 _READY_SECONDS = 60.0
 _NUDGE_SECONDS = 3.0
@@ -125,13 +128,16 @@ class Recorder:
         api = engine.client().api
         started = api.exec_create(self._container.id, ["bash", "-c", script], user=self._user)["Id"]
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        failed = b""
+        failed, full = b"", False
         for text, error in api.exec_start(started, stream=True, demux=True):
             if (error or b"").strip() == _READY:
                 self._ready.set()
             elif error:
                 failed += error
-            elif decoded := decoder.decode(text or b""):
+            elif not full and (decoded := decoder.decode(text or b"")):
+                if full := self._path.stat().st_size > MOST_BYTES:
+                    # The stream is read on: the terminal must not wait for it.
+                    decoded = f"\r\n[depthkit: the recording ends here, at {MOST_BYTES} bytes]\r\n"
                 event = [round(time.monotonic() - began, 6), "o", decoded]
                 print(json.dumps(event, ensure_ascii=False), file=out, flush=True)
         if failed:

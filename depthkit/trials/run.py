@@ -172,6 +172,7 @@ async def run_trial(
         record=record,
     )
     trial = await Trial.create(config)
+    _leave_artifacts(trial)
     if task.record.k > 1:
         ignore_thresholds(trial)
         _end_at_first_failure(trial)
@@ -198,6 +199,18 @@ def ignore_thresholds(trial: Trial) -> None:
     """
     for step in trial.task.config.steps or []:
         step.min_reward = None
+
+
+def _leave_artifacts(trial: Trial) -> None:
+    """Fetch no artifacts, which would be deleted unseen, unless a verifier elsewhere needs them."""
+    from harbor.models.task.verifier_mode import task_has_any_separate_verifier
+    from harbor.models.trial.artifact_manifest import ArtifactManifest
+
+    async def nothing(*_: object, **__: object) -> ArtifactManifest:
+        return ArtifactManifest()
+
+    if not task_has_any_separate_verifier(trial.task.config):
+        trial._artifact_handler.download_artifacts = nothing  # type: ignore[method-assign]
 
 
 def _end_at_first_failure(trial: Trial) -> None:

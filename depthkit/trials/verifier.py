@@ -46,6 +46,7 @@ from harbor.models.task.verifier_mode import resolve_step_verifier_mode, resolve
 from harbor.models.trial.paths import EnvironmentPaths, TrialPaths
 from harbor.models.verifier.result import VerifierResult
 from harbor.verifier.verifier import (
+    DownloadVerifierDirError,
     RewardFileEmptyError,
     RewardFileNotFoundError,
     Verifier,
@@ -54,6 +55,7 @@ from harbor.verifier.verifier import (
 
 from depthkit.protocol.verdict import passes
 from depthkit.tasks.text import printable
+from depthkit.trials.copying import TooLargeError
 from depthkit.trials.environment import DockerEnvironment
 from depthkit.trials.snapshot import (
     NoSnapshotError,
@@ -148,6 +150,10 @@ class WatchedVerifier(Verifier):
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 return await super().verify()
+        except DownloadVerifierDirError as error:
+            if isinstance(error.__cause__, TooLargeError):  # a result: the container lives
+                raise VerifierOutputParseError(str(error.__cause__)) from error
+            raise
         except TimeoutError as error:
             if limit.expired():
                 raise VerifierTooSlowError(
@@ -231,8 +237,12 @@ class WatchedVerifier(Verifier):
             f"sleep {BAIT_SECONDS}",
         )
         with tempfile.TemporaryDirectory(prefix="depthkit-") as folder:
-            await self.environment.download_dir(_LOGS, folder)
-            if _rewards_in(Path(folder)) != _BAIT:
+            try:
+                await self.environment.download_dir(_LOGS, folder)
+                untouched = _rewards_in(Path(folder)) == _BAIT
+            except TooLargeError:
+                untouched = False
+            if not untouched:
                 watch.suspect.append("a reward file was written after the verifier had returned")
 
     async def _compare(

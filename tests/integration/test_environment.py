@@ -20,7 +20,7 @@ from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPol
 from harbor.models.trial.paths import TrialPaths
 
 from depthkit.errors import DepthkitError
-from depthkit.trials import engine, images
+from depthkit.trials import copying, engine, images
 from depthkit.trials.environment import ContainerDiedError, DockerEnvironment
 
 pytestmark = pytest.mark.docker
@@ -274,6 +274,41 @@ def test_links_do_not_come_out_of_a_container(ours: Opened, tmp_path: Path) -> N
             assert [p.name for p in (tmp_path / "out").iterdir()] == ["plain"]
             with pytest.raises(FileNotFoundError):
                 await env.download_file("/out/nothing", tmp_path / "nothing")
+
+    asyncio.run(check())
+
+
+def test_of_long_output_the_end_is_kept(ours: Opened) -> None:
+    async def check() -> None:
+        async with ours() as env:
+            result = await env.exec("head -c 40M /dev/zero | tr '\\0' x; echo end; echo why >&2")
+        said, _, kept = result.stdout.partition("\n")
+        left_out = (40 << 20) + len("end\n") - engine.MOST_OUTPUT
+        assert said.startswith(f"[depthkit: {left_out} bytes before this were left out")
+        assert len(kept) == engine.MOST_OUTPUT
+        assert kept.endswith("xend\n")
+        assert result.stderr == "why\n"
+
+    asyncio.run(check())
+
+
+def test_what_comes_out_of_a_container_is_bounded(
+    ours: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "MOST_BYTES", 96 << 20)
+
+    async def check() -> None:
+        async with ours() as env:
+            await env.exec("mkdir /out && truncate -s 80M /out/a /logs/verifier/reward.json")
+            await env.download_dir("/out", tmp_path / "out")
+            assert (tmp_path / "out" / "a").stat().st_size == 80 << 20
+            # Of the verifier's folder files are read whole.
+            with pytest.raises(copying.TooLargeError, match=r"^/logs/verifier in .* than 64 MB"):
+                await env.download_dir("/logs/verifier", tmp_path / "verifier")
+            await env.exec("truncate -s 3G /out/b")
+            for fetch, source in ((env.download_dir, "/out"), (env.download_file, "/out/b")):
+                with pytest.raises(copying.TooLargeError, match=f"^{source} in .* than 96 MB"):
+                    await fetch(source, tmp_path / "more")
 
     asyncio.run(check())
 

@@ -20,7 +20,7 @@ from toys import TASK_TOML, TEST_SH, reply, write_toy
 from depthkit.model import Run
 from depthkit.protocol import Planned, cap_statement
 from depthkit.tasks import load_task
-from depthkit.trials import engine
+from depthkit.trials import copying, engine, recorder
 from depthkit.trials.models import ModelSpec
 from depthkit.trials.run import run_trial
 from depthkit.trials.scripted.policies import Policy, Reply, after_faults, fixed_replies
@@ -65,6 +65,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
         toml: str = TASK_TOML,
         during: Callable[[], None] | None = None,
         prices: dict[str, float] | None = None,
+        record: bool = False,
         **kwargs: Any,
     ) -> Played:
         monkeypatch.setenv("TEST_MODEL_KEY", KEY)
@@ -90,7 +91,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
                     spec,
                     trials_dir=tmp_path / "trials",
                     base_url=server.base_url,
-                    record=False,
+                    record=record,
                     **kwargs,
                 )
             )
@@ -293,6 +294,43 @@ def test_a_verifier_that_comes_to_no_verdict_in_a_living_container_does_not_pass
     assert (run.verdict, run.stop, run.turns, run.reward) == ("failed", "submitted", 3, 0.0)
     assert run.detail is not None
     assert run.detail.startswith(("VerifierTooSlowError", "RewardFileNotFoundError"))
+
+
+def test_a_reward_too_large_to_be_read_does_not_pass(play: Callable[..., Played]) -> None:
+    test = "#!/bin/bash\ntruncate -s 3G /logs/verifier/reward.json\n"
+    run = play([WRITE, CLAIM, CLAIM], test=test).run
+    assert (run.verdict, run.stop, run.reward) == ("failed", "submitted", 0.0)
+    assert run.detail is not None
+    assert "/logs/verifier in the container has more than 64 MB" in run.detail
+
+
+def test_artifacts_that_are_not_kept_are_not_fetched(
+    play: Callable[..., Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched = []
+    get = copying.get
+
+    def noted(container: Any, path: str, *more: Any) -> Any:
+        fetched.append(path)
+        return get(container, path, *more)
+
+    monkeypatch.setattr(copying, "get", noted)
+    toml = 'artifacts = ["/app/out"]\n' + TASK_TOML
+    played = play([reply("echo done | tee /app/out > /logs/artifacts/much")], cap=1, toml=toml)
+    assert played.run.verdict == "passed"
+    assert set(fetched) == {"/logs/verifier"}
+    assert not (played.folder / "artifacts").exists()
+
+
+def test_a_recording_ends_at_its_bound_and_says_so(
+    play: Callable[..., Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_BYTES", 100_000)
+    played = play([reply("seq 100000"), WRITE], cap=2, record=True)
+    assert played.run.verdict == "passed"
+    lines = (played.folder / "agent" / "recording.cast").read_text().splitlines()
+    assert "[depthkit: the recording ends here, at 100000 bytes]" in json.loads(lines[-1])[2]
+    assert sum(map(len, lines[:-1])) < 300_000
 
 
 def test_ending_all_that_sleeps_leaves_the_container_alive(play: Callable[..., Played]) -> None:
