@@ -196,7 +196,9 @@ def evaluate(corpus: CorpusName, as_json: JsonFlag = False) -> None:
     from rich.text import Text
 
     headings = ("model", "tasks", "no result", "pass@1", "segments", "pooled", "turns", "minutes")
-    table = Table(*headings, "cost", "provenance")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in (*headings, "cost", "provenance"):
+        table.add_column(heading, overflow="fold")  # cut, two models may look the same
     forms = {"pass_at_1": ".0%", "segments": ".2f", "pooled_pass": ".0%", "turns": ".0f"}
     forms |= {"minutes": ".1f", "cost_usd": ".2f"}
     for row in frame.to_dict("records"):

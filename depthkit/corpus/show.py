@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.text import Text
 from depthkit.corpus.files import one_line
 from depthkit.corpus.ingest import IngestReport, ingest
 from depthkit.corpus.store import Corpus
-from depthkit.errors import DepthkitError
+from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.model import Purpose, Run, Verdict
 from depthkit.protocol import ABOVE, depth_text
 from depthkit.protocol.merged import merged_depth
@@ -91,6 +92,16 @@ def run_ingest(
         )
     if show:
         print_report(report)
+    if purpose in ("free", "ladder") and report.added and not report.corpus.models:
+        named = ",".join(sorted({taken.run.model for taken in report.added}))
+        warnings.warn(
+            DepthkitWarning(
+                f"{report.corpus.path}: names no model set yet, without which nothing says how "
+                f"deep a task is; give it with --models {named} (the one that made the free runs "
+                "first), the same trials again do no harm."
+            ),
+            stacklevel=2,
+        )
     read = len(report.added) + len(report.known)
     return report_summary(report), 0 if read else 1
 
@@ -165,6 +176,18 @@ def print_estimates(corpus: Corpus) -> None:
     if merged := merged_rows(corpus):
         console.print(_merged_table(merged, corpus.caps))
     console.print(Text(corpus.provenance_line()))
+    if said := evaluation_only(corpus):
+        console.print(Text(said.capitalize()))
+
+
+def evaluation_only(corpus: Corpus) -> str | None:
+    """What is to be said of a corpus that has evaluation runs and no others; else ``None``."""
+    if set(corpus.runs()["purpose"]) != {"evaluation"}:
+        return None
+    return (
+        "all runs are evaluation runs, which say nothing of depth; depthkit evaluate shows them, "
+        "and depthkit free and ladder measure depth."
+    )
 
 
 def _merged_table(

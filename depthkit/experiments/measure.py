@@ -23,7 +23,17 @@ from depthkit.protocol import CEILING, Planned
 from depthkit.protocol.verdict import Passes
 from depthkit.tasks import LoadedTask, load_tasks
 from depthkit.trials.budget import OUTPUT_TOKENS, Purse, may_start
-from depthkit.trials.forecast import Expected, Key, Most, Scope, most_runs, pending
+from depthkit.trials.forecast import (
+    Expected,
+    Key,
+    Most,
+    Scope,
+    clock,
+    expected_words,
+    most_runs,
+    pending,
+    refused,
+)
 from depthkit.trials.limits import Limits, Outcome
 from depthkit.trials.models import MODELS_FILE, ModelSpec, select_models
 from depthkit.trials.schedule import Schedule
@@ -87,6 +97,7 @@ def measure(
             _say_plan(console, tasks, specs, schedule)
         with _progress(console, schedule):
             outcome = schedule.run()
+        outcome.given_up += refused(schedule.history, list(schedule.models), scope, outcome.runs)
         if console is not None and (waiting := _without_free(schedule)):
             console.print(_free_first(waiting, len(tasks)), highlight=False, markup=False)
         return outcome
@@ -288,19 +299,6 @@ def _dearest_call(spec: ModelSpec) -> float:
     return price.worst(spec.context_tokens, spec.max_output_tokens or OUTPUT_TOKENS)
 
 
-def expected_words(expected: Expected) -> str:
-    """What to expect, in words."""
-    if expected.runs is None:
-        return "unknown, no task is finished yet"
-    parts = [f"{expected.runs:.0f} runs"]
-    if expected.turns is not None:
-        parts.append(f"{expected.turns:.0f} turns")
-    parts.append("cost unknown" if expected.usd is None else f"${expected.usd:.2f}")
-    if expected.minutes is not None:
-        parts.append(f"{clock(expected.minutes * 60)} of agents' time")
-    return ", ".join(parts)
-
-
 def evaluates(corpus_dir: Path, model: str) -> bool:
     """Whether free runs of a model are evaluation: it is not the first of the corpus' model set.
 
@@ -411,10 +409,3 @@ def _progress(console: Console | None, schedule: Schedule) -> Iterator[None]:
         shown = bar.add_task("", said="", notice="")
         schedule.on_change, schedule.on_notice = follow, notice
         yield
-
-
-def clock(seconds: float) -> str:
-    """Hours, minutes and seconds, such as 1:02:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"

@@ -18,12 +18,21 @@ from rich.text import Text
 
 from depthkit.corpus import Corpus
 from depthkit.corpus.files import one_line
+from depthkit.corpus.show import evaluation_only
 from depthkit.errors import DepthkitError
-from depthkit.experiments.measure import clock, expected_words
 from depthkit.model import Run
 from depthkit.protocol import depth_text, estimate, refusing
 from depthkit.protocol.verdict import Passes
-from depthkit.trials.forecast import Expected, Key, Most, expected, most, pending
+from depthkit.trials.forecast import (
+    Expected,
+    Key,
+    Most,
+    clock,
+    expected,
+    expected_words,
+    most,
+    pending,
+)
 from depthkit.trials.landing import Measuring, measuring, running_folder
 
 State = Literal["not started", "measuring", "partly measured", "suspect", "final", "refused"]
@@ -109,7 +118,7 @@ def status(corpus: Corpus) -> Status:
     """Look at a corpus.
 
     Raises:
-        DepthkitError: It has runs, but names no model set.
+        DepthkitError: It names no model set, which evaluation runs alone need not have.
     """
     who = measuring(corpus)
     histories: dict[Key, list[Run]] = {
@@ -124,6 +133,8 @@ def status(corpus: Corpus) -> Status:
     # What was merged is measured downward from its parent's D, not by this protocol.
     merged = {(run.dataset, run.task_id) for run in records if run.purpose == "merged"}
     histories = {key: runs for key, runs in histories.items() if runs or key not in merged}
+    if not corpus.models and (said := evaluation_only(corpus)):
+        raise DepthkitError(f"{corpus.path}: {said}")
     if histories and not corpus.models:
         raise DepthkitError(
             f"{corpus.path}/corpus.toml: models is empty, so there is nothing to say about what is "
@@ -218,7 +229,9 @@ def status_table(found: Status, *, every: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     if every:
         for heading in ("task", "state", "runs", "missing at most", "D", "next"):
-            table.add_column(heading, justify="right" if heading in ("runs", "D") else "left")
+            table.add_column(
+                heading, overflow="fold", justify="right" if heading in ("runs", "D") else "left"
+            )
         for task in found.tasks:
             table.add_row(
                 Text(f"{task.dataset}/{task.task_id}"),
@@ -242,7 +255,9 @@ def status_table(found: Status, *, every: bool) -> Table:
         "refused",
         "runs",
     ):
-        table.add_column(heading, justify="left" if heading == "data set" else "right")
+        table.add_column(
+            heading, overflow="fold", justify="left" if heading == "data set" else "right"
+        )
     for name, tasks in groups.items():
         states = Counter(task.state for task in tasks)
         table.add_row(

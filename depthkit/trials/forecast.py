@@ -12,7 +12,15 @@ from statistics import fmean
 from typing import Literal
 
 from depthkit.model import Run
-from depthkit.protocol import ABOVE, CAPS, CEILING, Planned, evaluation_runs, next_runs
+from depthkit.protocol import (
+    ABOVE,
+    CAPS,
+    CEILING,
+    Planned,
+    evaluation_runs,
+    next_runs,
+    refusing,
+)
 from depthkit.protocol.merged import merged_runs
 
 TRIES = 3
@@ -36,6 +44,28 @@ def pending(
         return merged_runs(history, models[0], original=ABOVE, caps=caps)
     found = next_runs(history, models, caps=caps, with_free=scope != "ladder")
     return [planned for planned in found if scope != "free" or planned.purpose == "free"]
+
+
+def refused(
+    histories: Mapping[Key, Sequence[Run]],
+    models: Sequence[str],
+    scope: Scope,
+    new: Sequence[Run],
+) -> list[str]:
+    """Why tasks without a result got no run: the model they need refused them for good before.
+
+    ``new`` are the runs made just now, which speak for themselves.
+    """
+    purposes = (scope,) if scope in ("evaluation", "merged") else ("free", "ladder")
+    asked = models if scope == "evaluation" else models[:1]  # D stays final without a later one
+    made = {(run.dataset, run.task_id, run.model) for run in new}
+    return [
+        f"{'/'.join(key)}: {model} has refused it several times and is not asked again; take it "
+        "out, or measure it with other models into another corpus (--corpus)."
+        for key, history in histories.items()
+        for model in refusing([run for run in history if run.purpose in purposes], asked)
+        if (*key, model) not in made
+    ]
 
 
 @dataclass(frozen=True)
@@ -114,6 +144,26 @@ class Expected:
     turns: float | None = None
     usd: float | None = None
     minutes: float | None = None
+
+
+def expected_words(expected: Expected) -> str:
+    """What to expect, in words."""
+    if expected.runs is None:
+        return "unknown, no task is finished yet"
+    parts = [f"{expected.runs:.0f} runs"]
+    if expected.turns is not None:
+        parts.append(f"{expected.turns:.0f} turns")
+    parts.append("cost unknown" if expected.usd is None else f"${expected.usd:.2f}")
+    if expected.minutes is not None:
+        parts.append(f"{clock(expected.minutes * 60)} of agents' time")
+    return ", ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds, such as 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
 
 
 type _Sums = tuple[float | None, ...]

@@ -12,12 +12,12 @@ import re
 import secrets
 import shutil
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from depthkit.corpus.files import one_line
 from depthkit.model import Run
@@ -62,9 +62,14 @@ def new_run_id(task_id: str, planned: Planned) -> str:
     compose environment leaves behind, which takes its project name from it.
     """
     cap = f"cap{planned.cap}" if planned.cap else "free"
-    parts = (task_id[:40], planned.model[:24], cap, str(planned.attempt))
+    parts = (_short(task_id), _short(planned.model), cap, str(planned.attempt))
     stem = "__".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.") for part in parts)
     return f"{stem}__{engine.owner().id}{secrets.token_hex(3)}"
+
+
+def _short(name: str) -> str:
+    """A name of at most 40 characters; the end, too, tells one from another."""
+    return name if len(name) <= 40 else f"{name[:23]}--{name[-15:]}"
 
 
 @cache
@@ -275,7 +280,7 @@ def _record(
         cached_tokens=tokens[1],
         output_tokens=tokens[2],
         command_lines=facts.get("command_lines"),
-        cost_usd=facts.get("cost_usd"),
+        cost_usd=_cost(spec, facts),
         started=result.started_at,
         harness_digest=harness_digest(),
         task_digest=task.record.digest,
@@ -309,13 +314,18 @@ def _unrecorded(
         verdict="none",
         stop="infrastructure",
         turns=facts.get("turns"),
-        cost_usd=facts.get("cost_usd"),
+        cost_usd=_cost(spec, facts),
         started=started,
         harness_digest=harness_digest(),
         task_digest=task.record.digest,
         detail=_redacted(line, spec),
         provenance=spec.provenance,
     )
+
+
+def _cost(spec: ModelSpec, facts: Mapping[str, Any]) -> float | None:
+    """Dollars; a scripted policy costs none, and that is known."""
+    return 0.0 if spec.provenance == "scripted" else facts.get("cost_usd")
 
 
 type _Part = TrialResult | StepResult

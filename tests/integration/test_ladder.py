@@ -101,6 +101,7 @@ def test_no_run_was_made_that_the_protocol_does_not_ask_for(stepping_first: Path
                 r for r in runs if (r.task_id, r.model, r.cap, r.attempt) == first
             ).passed
     assert not [r for r in runs if r.model == MERGE and r.cap is None]
+    assert {run.cost_usd for run in runs} == {0.0}  # a policy costs nothing, and that is known
     assert all(
         r.turns is not None and r.cap is not None and r.turns <= r.cap for r in runs if r.cap
     )

@@ -12,6 +12,7 @@ from depthkit.cli import app
 from depthkit.corpus import Corpus
 from depthkit.model import Purpose, Run, Segment, Task, Verdict
 from depthkit.protocol import Planned, evaluation_runs
+from depthkit.trials.run import new_run_id
 
 
 def run(
@@ -39,6 +40,32 @@ def run(
         turns=4,
         provenance="scripted",
     )
+
+
+def test_a_corpus_of_evaluation_runs_alone_says_so(tmp_path: Path) -> None:
+    made = Corpus.open_or_create(tmp_path / "c")
+    made.append_run(run("one", 1, "passed", 1))
+    estimates = CliRunner().invoke(app, ["estimates", str(made.path)], env={"COLUMNS": "200"})
+    status = CliRunner().invoke(app, ["status", str(made.path)])
+    assert (estimates.exit_code, status.exit_code) == (0, 2)
+    for said in (estimates.stdout, status.stderr):
+        assert "ll runs are evaluation runs, which say nothing of depth" in said
+        assert "depthkit evaluate shows them" in said
+
+
+def test_two_models_with_long_names_are_told_apart(tmp_path: Path) -> None:
+    made = Corpus.open_or_create(tmp_path / "c")
+    names = [f"a-model-of-a-very-long-name-2026-thinking-{effort}" for effort in ("high", "low")]
+    segment = Segment(index=1, name="s1")
+    made.append_task(Task(dataset="d", task_id="one", segments=(segment,), provenance="scripted"))
+    made.append_runs([run("one", 1, "passed", 1, model=name) for name in names])
+    shown = CliRunner().invoke(app, ["evaluate", str(made.path)], env={"COLUMNS": "80"}).stdout
+    first = "".join(line.split(" ")[0] for line in shown.splitlines()[1:])
+    assert all(name in first for name in names)
+    planned = [Planned(name, 3, 1, "ladder") for name in names]
+    stems = {new_run_id("t" * 60, each).rsplit("__", 1)[0] for each in planned}
+    assert len(stems) == 2
+    assert max(map(len, stems)) < 100
 
 
 @pytest.fixture

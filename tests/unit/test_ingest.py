@@ -245,6 +245,20 @@ def test_the_command_prints_what_was_read_and_what_was_not(tmp_path: Path) -> No
     assert "1 task, 1 run (1 imported)" in again.stdout
 
 
+def test_runs_for_estimates_without_a_model_set_are_told_at_once_what_they_lack(
+    tmp_path: Path,
+) -> None:
+    write_trial(tmp_path / "job" / "t", result(requests=4), trajectory__json=atif(finished(4)))
+    arguments = ["ingest", str(tmp_path / "job"), "--corpus", str(tmp_path / "c")]
+    told = CliRunner().invoke(app, [*arguments, "--purpose", "free"])
+    assert told.exit_code == 0
+    assert f"{tmp_path / 'c'}: names no model set yet" in told.stderr
+    assert "--models some-model (" in told.stderr
+    again = CliRunner().invoke(app, [*arguments, "--purpose", "free", "--models", "some-model"])
+    assert (again.exit_code, again.stderr.strip()) == (0, "")
+    assert Corpus.open(tmp_path / "c").estimates()["runs"].tolist() == [1]
+
+
 def test_the_command_fails_if_nothing_could_be_read(tmp_path: Path) -> None:
     write_trial(tmp_path / "job" / "b", result(task_name="../x"))
     told = CliRunner().invoke(

@@ -108,6 +108,21 @@ def test_the_others_go_on_without_a_bad_task_which_is_named(measured: Corpus, ta
         measure([broken], measured.path, scope="both")
 
 
+def test_a_task_that_was_refused_for_good_is_named_again(task: Path, tmp_path: Path) -> None:
+    corpus = Corpus.open_or_create(tmp_path / "corpus", models=[MODEL])
+    refusal = {"verdict": "none", "stop": "refused"}
+    corpus.append_runs(
+        [
+            unsolved(task, 1).model_copy(update={"run_id": f"refused-{number}", **refusal})
+            for number in range(3)
+        ]
+    )
+    outcome = measure([task], corpus.path, scope="both")
+    assert outcome.runs == []
+    (reason,) = outcome.given_up
+    assert reason.startswith(f"set/{task.name}: {MODEL} has refused it several times")
+
+
 def test_a_model_that_cannot_be_used_is_not_written_into_the_corpus(
     measured: Corpus, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
