@@ -18,11 +18,13 @@ from depthkit.corpus.files import (
     redact,
     redact_json_text,
 )
+from depthkit.corpus.replies import REPLIES_FILE
 from depthkit.corpus.turns import TURNS_FILE
 
 _MOST_FILES = 500
 _AGENT_FILE = re.compile(
-    rf"(?:.+\.)?trajectory(?:\.[A-Za-z0-9.-]+)?\.json|recording\.cast|{re.escape(TURNS_FILE)}"
+    r"(?:.+\.)?trajectory(?:\.[A-Za-z0-9.-]+)?\.json|recording\.cast"
+    rf"|{re.escape(TURNS_FILE)}|{re.escape(REPLIES_FILE)}"
 )
 _ROOT_FILE = re.compile(
     r"exception\.txt|reward\.(?:txt|json)|ctrf\.json|test-std(?:out|err)\.txt|test_output\.txt"

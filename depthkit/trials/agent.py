@@ -9,6 +9,7 @@ conversation, and a record of every turn. The private parts this leans on are pi
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -25,10 +26,11 @@ from harbor.models.trajectories import Step
 from harbor.models.trial.paths import EnvironmentPaths
 from pydantic import Field
 
+from depthkit.corpus.replies import REPLIES_FILE, ReplyLog
 from depthkit.corpus.trajectory import lines_typed
 from depthkit.protocol import CEILING, next_part, opening
 from depthkit.trials.environment import DockerEnvironment
-from depthkit.trials.llm import ModelEndpoint
+from depthkit.trials.llm import ModelEndpoint, whole_text
 from depthkit.trials.recorder import Recorder
 from depthkit.trials.session import Session
 from depthkit.trials.threads import in_thread
@@ -50,6 +52,15 @@ _CUT = (
     "The reply was cut off at the model's output limit, so none of its commands were run. "
     "Send a shorter reply, splitting long work over several turns."
 )
+
+_UNTYPABLE = (
+    "The keystrokes hold a character that cannot be typed (U+0000, or half of a UTF-16 surrogate "
+    "pair such as \\ud800), so no command was run. Send the commands without it."
+)
+
+
+def _can_be_typed(keystrokes: str) -> bool:
+    return "\0" not in keystrokes and whole_text(keystrokes) == keystrokes
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,8 @@ class CappedTerminus2(Terminus2):
 
     @override
     async def setup(self, environment: BaseEnvironment) -> None:
+        key = os.environ.get(self._model_api_key_name or "")
+        self._endpoint.replies = ReplyLog(self.logs_dir / REPLIES_FILE, key)
         session = self._session = Session(
             session_name=self.name(),
             environment=environment,
@@ -247,6 +260,8 @@ class CappedTerminus2(Terminus2):
             self._end = "terminal_broken"
         finally:
             self._seconds += time.monotonic() - started
+            if self._endpoint.replies is not None:
+                self._endpoint.replies.close()
             self._fill(context)
 
     def _fill(self, context: AgentContext) -> None:
@@ -311,6 +326,15 @@ class CappedTerminus2(Terminus2):
             "agent_seconds": round(self._seconds, 3),
         }
 
+    @override
+    async def _run_subagent(self, *args: Any, **kwargs: Any) -> Any:
+        """One of the three calls of a summarization."""
+        self._endpoint.kind = kwargs["filename_suffix"]
+        try:
+            return await super()._run_subagent(*args, **kwargs)
+        finally:
+            self._endpoint.kind = None
+
     # --- one turn ---
 
     @override
@@ -342,6 +366,9 @@ class CappedTerminus2(Terminus2):
         )
         if self._endpoint.cut:
             commands, complete, feedback = [], False, f"ERROR: {_CUT}"
+        elif not all(_can_be_typed(command.keystrokes) for command in commands):
+            commands, complete, feedback = [], False, f"ERROR: {_UNTYPABLE}"
+        analysis, plan = whole_text(analysis), whole_text(plan)
         parse_error = "ERROR:" in feedback
         claim = complete and not parse_error
         self._confirmed = claim and (self._pending_completion or not self._is_last)

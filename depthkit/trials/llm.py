@@ -16,6 +16,7 @@ from harbor.llms.base import ContextLengthExceededError, LLMResponse, OutputLeng
 from harbor.llms.lite_llm import LiteLLM
 from harbor.models.metric import UsageInfo
 
+from depthkit.corpus.replies import CallKind, ModelCall, ReplyLog
 from depthkit.trials import faults
 from depthkit.trials.budget import (
     PURSE,
@@ -68,6 +69,8 @@ class ModelEndpoint(LiteLLM):
             some errors with a reply of its own making; this tells one from the model's.
         reply_cost: Dollars of the last reply, ``None`` when unknown.
         usage_complete: Whether every reply so far came with its tokens.
+        replies: Where each answered call is kept; ``None`` for nowhere.
+        kind: What the next call is for, where that is not seen from its arguments.
         lost_seconds: Time that failed requests and the pauses after them took; the agent sets it
             to 0 when a segment, and with it a time limit, begins.
     """
@@ -78,6 +81,8 @@ class ModelEndpoint(LiteLLM):
         self.failure: Exception | None = None
         self.reply_cost: float | None = None
         self.usage_complete = True
+        self.replies: ReplyLog | None = None
+        self.kind: CallKind | None = None
         self.lost_seconds = 0.0
         self._purse = PURSE.get() or Purse()
         self._patience = PATIENCE.get(Patience())
@@ -140,11 +145,14 @@ class ModelEndpoint(LiteLLM):
             self.failure = self._over
             raise self._over
         self.cut, self.failure, self.reply_cost = False, None, None
+        # Beside those of summaries, terminus-2 makes one kind of call outside the conversation.
+        kind = self.kind or ("turn" if "message_history" in kwargs else "short_summary")
         began = time.monotonic()
         for tried in itertools.count(1):
             sent = time.monotonic()
             try:
                 reply = await self._request(prompt, kwargs, began + self._patience.reply_seconds)
+                self._keep(reply, [*kwargs.get("message_history", ()), _user(prompt)], kind)
                 self._look_at(reply)
             except (BudgetExceededError, RefusedError) as error:
                 self._over = self.failure = error
@@ -167,12 +175,14 @@ class ModelEndpoint(LiteLLM):
             else:
                 self.failure = None
                 self._purse.outlook, self._purse.answered = "answered", time.monotonic()
+                # What is kept is what came; what goes on must be text that can be sent again.
+                reply.content = whole_text(reply.content)
                 return reply
         raise AssertionError("unreachable")
 
     async def _request(self, prompt: str, kwargs: dict[str, Any], until: float) -> LLMResponse:
         """One request, paid for, answered before ``until`` by the monotonic clock."""
-        messages = [*kwargs.get("message_history", ()), {"role": "user", "content": prompt}]
+        messages = [*kwargs.get("message_history", ()), _user(prompt)]
         # Retries are made by `call` alone: the client library's are switched off.
         kwargs = {**kwargs, "max_retries": 0}
         if self._output_tokens is not None:
@@ -223,6 +233,23 @@ class ModelEndpoint(LiteLLM):
             if self._answered or booked is None:
                 self._costs.append(booked)
             self._purse.settle(held, booked)
+
+    def _keep(self, reply: LLMResponse, messages: list[dict[str, Any]], kind: CallKind) -> None:
+        if self.replies is None:
+            return
+        usage = self._usage
+        self.replies.add(
+            ModelCall(
+                kind=kind,
+                messages=messages,
+                reply=reply.content,
+                reasoning=reply.reasoning_content,
+                finish=self._finish,
+                input_tokens=usage.prompt_tokens if usage else None,
+                cached_tokens=usage.cache_tokens if usage else None,
+                output_tokens=usage.completion_tokens if usage else None,
+            )
+        )
 
     @property
     def _longest_silence(self) -> float:
@@ -279,6 +306,15 @@ class ModelEndpoint(LiteLLM):
             # Harbor's sum has no notion of unknown; ours is `cost_usd`.
             self._usage = self._usage.model_copy(update={"cost_usd": self.reply_cost or 0.0})
         return self._usage
+
+
+def _user(prompt: str) -> dict[str, Any]:
+    return {"role": "user", "content": prompt}
+
+
+def whole_text(text: str) -> str:
+    """Text without halves of UTF-16 pairs, which no encoding can carry; U+FFFD in their place."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _counts(usage: UsageInfo, response: Any) -> bool:

@@ -39,6 +39,13 @@ class Session(TmuxSession):
             raise RuntimeError(f"tmux did not start: {started.stderr or started.stdout}")
 
     @override
+    def _send_keys_command(self, keys: list[str]) -> str:
+        # tmux takes a semicolon at the end of an argument for the end of its own command.
+        typed = [f"{key[:-1]}\\;" if key.endswith(";") else key for key in keys]
+        command: str = super()._send_keys_command(typed)
+        return command
+
+    @override
     async def capture_pane(self, capture_entire: bool = False) -> str:
         command = self._tmux_capture_pane(capture_entire=capture_entire)
         result = await self.environment.exec(command, user=self._user)

@@ -17,6 +17,7 @@ from toys import reply, write_segments
 
 from depthkit.artifacts.model_results import evaluation
 from depthkit.corpus import Corpus
+from depthkit.corpus.replies import read_replies
 from depthkit.experiments.measure import measure
 from depthkit.model import Run
 from depthkit.protocol import Planned
@@ -281,6 +282,15 @@ def test_a_summary_keeps_all_instructions_and_is_recorded_in_its_turn(
     # The three calls of a summary are no turns, but their tokens are counted.
     assert len(played.requests) == 6 + 3
     assert played.run.input_tokens > sum(turn["input_tokens"] for turn in turns)
+    # Each call is kept as the server received it.
+    calls = list(read_replies(played.folder))
+    assert [call.messages for call in calls] == [each["messages"] for each in played.requests]
+    kinds = [call.kind for call in calls]
+    assert sorted(kinds) == sorted(["turn"] * 6 + ["summary", "questions", "answers"])
+    at = kinds.index("summary")
+    assert [call.kind for call in calls[at : at + 3]] == ["summary", "questions", "answers"]
+    assert calls[at].reply == "What was done so far is done."
+    assert sum(call.input_tokens or 0 for call in calls) == played.run.input_tokens
 
 
 def test_time_limits_are_those_of_the_paper() -> None:

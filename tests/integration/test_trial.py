@@ -17,6 +17,7 @@ from harbor.models.trial.result import TrialResult
 from harbor.trial.trial import Trial
 from toys import TASK_TOML, TEST_SH, reply, write_toy
 
+from depthkit.corpus.replies import read_replies
 from depthkit.model import Run
 from depthkit.protocol import Planned, cap_statement
 from depthkit.tasks import load_task
@@ -221,8 +222,41 @@ def test_an_endpoint_that_fails_gives_no_result(play: Callable[..., Played]) -> 
     assert KEY not in run.model_dump_json()
 
 
+def test_replies_are_kept_as_they_came(play: Callable[..., Played]) -> None:
+    said = ["no JSON, but prose with ${BRACES}\n", f"Sure!\n{WRITE}", "half a \ud83d pair", CLAIM]
+    played = play([*said, CLAIM])
+    calls = list(read_replies(played.folder))
+    assert [call.reply for call in calls] == [*said, CLAIM]
+    assert [call.messages for call in calls] == [each["messages"] for each in played.requests]
+    assert {(call.kind, call.finish) for call in calls} == {("turn", "stop")}
+    assert sum(call.output_tokens or 0 for call in calls) == played.run.output_tokens
+
+
+@pytest.mark.parametrize("untypable", ["\0", "\ud83d"])
+def test_keystrokes_that_cannot_be_typed_cost_a_turn_and_the_model_is_told(
+    play: Callable[..., Played], untypable: str
+) -> None:
+    # As escapes within the reply, as a model writes them.
+    played = play([reply("echo done > /app/out", f"echo {untypable}"), LOOK, CLAIM, CLAIM])
+    assert (played.run.verdict, played.run.stop, played.run.turns) == ("failed", "submitted", 4)
+    assert [turn["parse_error"] for turn in played.turns] == [True, False, False, False]
+    assert "cannot be typed" in played.requests[1]["messages"][-1]["content"]
+
+
+def test_a_semicolon_at_the_end_is_typed(play: Callable[..., Played]) -> None:
+    keys = ["printf 'a", ";", "b\\;' > /app/typed;", "cp /app/typed /app/out\n"]
+    commands = [{"keystrokes": each, "duration": 0.3} for each in keys]
+    typed = json.dumps({"analysis": "", "plan": "", "commands": commands})
+    test = """#!/bin/bash
+reward=0
+if grep -qxF 'a;b\\;' /app/out; then reward=1; fi
+echo $reward > /logs/verifier/reward.txt
+"""
+    assert play([typed, CLAIM, CLAIM], test=test).run.passed
+
+
 def test_the_key_is_written_nowhere(play: Callable[..., Played]) -> None:
-    played = play([WRITE, *[Reply(f"no: {KEY}", status=400)] * 9])
+    played = play([WRITE, reply(f"echo {KEY}"), *[Reply(f"no: {KEY}", status=400)] * 9])
     files = [path for path in played.folder.rglob("*") if path.is_file()]
     assert len(files) > 3
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []

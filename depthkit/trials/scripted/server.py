@@ -173,8 +173,10 @@ class ScriptedServer:
             "message": {"role": "assistant", "content": reply.content},
             "finish_reason": reply.finish_reason,
         }
-        return JSONResponse(
-            {**completion, "object": "chat.completion", "choices": [choice]},
+        # In ASCII, which carries half of a UTF-16 pair too.
+        return Response(
+            json.dumps({**completion, "object": "chat.completion", "choices": [choice]}),
+            media_type="application/json",
             headers=reply.headers,
         )
 
