@@ -84,12 +84,3 @@ def test_a_module_imports_only_from_earlier_layers(path: Path):
 def test_every_way_to_import_a_later_layer_is_seen(line: str):
     assert forbidden(line, "corpus", "depthkit.corpus") == {"artifacts"}
     assert not forbidden(line, "reports", "depthkit.reports")
-
-
-def test_modules_stay_short_enough_to_read_in_one_go():
-    long = {
-        str(path.relative_to(PACKAGE)): lines
-        for path in modules()
-        if (lines := len(path.read_text().splitlines())) > 420
-    }
-    assert not long
