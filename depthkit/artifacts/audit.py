@@ -179,7 +179,7 @@ def audit_text(
 
     One row a group, and ``existing`` for the synthetic and human-curated data sets together.
     ``N_6_10`` counts solved tasks with N from 6 to 10 and a known D, ``N_6_10_D_1`` those of them
-    with D = 1.
+    with D = 1; all counts of depth are null where no solved task has a final D.
 
     Args:
         corpus: What was measured.
@@ -210,13 +210,13 @@ def _pool(chosen: Audited, name: str, member: pd.Series) -> dict[str, Any]:
         "group": name,
         "solved": len(solved),
         "with_D": len(depth),
-        "D_le_3": int((depth <= 3).sum()),
+        "D_le_3": (depth <= 3).sum(min_count=1),
         "D_le_3_share": (depth <= 3).mean(),
-        "D_ge_5": int((depth >= 5).sum()),
+        "D_ge_5": (depth >= 5).sum(min_count=1),
         "D_ge_5_share": (depth >= 5).mean(),
         "W": quantile(numbers(solved["work_lines"]), 0.5),
-        "N_6_10": len(middle),
-        "N_6_10_D_1": int((middle["D"] == 1).sum()),
+        "N_6_10": len(middle) if len(depth) else float("nan"),
+        "N_6_10_D_1": (middle["D"] == 1).sum() if len(depth) else float("nan"),
     }
 
 
@@ -229,8 +229,8 @@ def _pooled_table(frame: pd.DataFrame) -> Any:
             "D ≤ 3": _share(frame["D_le_3"], frame["D_le_3_share"]),
             "D ≥ 5": _share(frame["D_ge_5"], frame["D_ge_5_share"]),
             "W": formatted(frame["W"], "{:g}"),
-            "N 6 to 10": frame["N_6_10"].map("{:d}".format),
-            "… D = 1": frame["N_6_10_D_1"].map("{:d}".format),
+            "N 6 to 10": formatted(frame["N_6_10"], "{:.0f}"),
+            "… D = 1": formatted(frame["N_6_10_D_1"], "{:.0f}"),
         }
     )
     return plain_table(shown, "depth-section-4-2", rows="Data sets")
@@ -238,6 +238,6 @@ def _pooled_table(frame: pd.DataFrame) -> Any:
 
 def _share(counts: pd.Series, shares: pd.Series) -> list[str]:
     return [
-        MISSING if pd.isna(share) else f"{count} ({share:.0%})"
+        MISSING if pd.isna(share) else f"{count:.0f} ({share:.0%})"
         for count, share in zip(counts, shares, strict=True)
     ]

@@ -24,7 +24,7 @@ from depthkit.artifacts.datasets import audited, find_datasets
 from depthkit.artifacts.tables import MISSING, plain_table
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
-from depthkit.published import PAPERS, Claim, Kind, published
+from depthkit.published import PAPERS, Claim, Kind, published, schemes
 
 INTERVAL_TOLERANCE = Decimal("0.03")
 """How far an end of a confidence interval may be off: the papers name neither method nor
@@ -229,14 +229,25 @@ def compare(wanted: Iterable[Claim], corpus: Corpus | str | Path, **params: Any)
     # Many claims are of one artifact and about the same data sets.
     names = functools.cache(functools.partial(find_datasets, opened))
     built: dict[tuple[str, tuple[str, ...]], Artifact] = {}
-    results = tuple(_compare(claim, opened, names, built, chosen, params) for claim in wanted)
-    return Claims(results, opened.name, audited(opened).provenance)
+    every = audited(opened)
+    measured = {
+        "solved": set(every.tasks.dropna(subset=["solved"])["dataset"]),
+        "D": set(every.solved.dropna(subset=["D"])["dataset"]),
+    }
+    results = tuple(
+        _compare(claim, opened, names, measured, built, chosen, params) for claim in wanted
+    )
+    return Claims(results, opened.name, every.provenance)
+
+
+_NEEDED = {"solved": "has two valid runs without a cap", "D": "is solved and has a final D"}
 
 
 def _compare(
     claim: Claim,
     corpus: Corpus,
     names_in_corpus: Callable[[tuple[str, ...]], list[str] | None],
+    measured: dict[str, set[str]],
     built: dict[tuple[str, tuple[str, ...]], Artifact],
     chosen: set[str] | None,
     params: dict[str, Any],
@@ -252,7 +263,14 @@ def _compare(
         return Result(claim, "not_computable", reason=reason, built=False)
     names = names_in_corpus(claim.datasets)
     if names is None:
-        reason = f"corpus {corpus.name} does not hold {', '.join(claim.datasets)}"
+        absent = [name for name in claim.datasets if names_in_corpus((name,)) is None]
+        reason = f"corpus {corpus.name} does not hold {', '.join(absent)}"
+        return Result(claim, "not_computable", reason=reason)
+    assert claim.cell is not None
+    scheme = schemes(claim.artifact.split("/")[0]).get(claim.artifact)
+    needs = scheme.needs_of(claim.cell) if scheme else None
+    if needs and (without := [name for name in names if name not in measured[needs]]):
+        reason = f"no task of {', '.join(without)} {_NEEDED[needs]} in corpus {corpus.name}"
         return Result(claim, "not_computable", reason=reason)
     if left_out := [n for n in names if chosen is not None and n.casefold() not in chosen]:
         reason = f"the parameter datasets leaves out {', '.join(left_out)}"

@@ -28,7 +28,7 @@ def our_tasks_text(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
 
     ``frame`` has one row: ``tasks``; ``seed_envs``, how many different ones they come from (null
     where a task does not say); ``k_min`` and ``k_max`` segments; ``D_ge_40``, solved tasks (null
-    while none is measured).
+    while none has a final D).
 
     ``parts["generation"]`` has one row over the runs of purpose ``generation``, which name the
     task that they were to make: ``seeds``, the environments they started from (one a task that was
@@ -44,13 +44,13 @@ def our_tasks_text(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
     records = list(own.records.values())
     depth = own.solved["D"].dropna()
     envs = [record.seed_env for record in records]
-    measured = own.tasks["solved"].notna().any()
+    known = len(depth) or (own.tasks["solved"].notna().any() and own.solved.empty)
     frame = one_row(
         tasks=len(own.tasks),
         seed_envs=len(set(envs)) if envs and None not in envs else None,
         k_min=min((record.k for record in records), default=None),
         k_max=max((record.k for record in records), default=None),
-        D_ge_40=int((depth >= DEEP).sum()) if measured else None,
+        D_ge_40=int((depth >= DEEP).sum()) if known else None,
     )
     generation = _generation(corpus, own)
     notes = list(own.notes)

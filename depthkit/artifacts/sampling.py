@@ -208,6 +208,7 @@ def _label_rows(name: str, tasks: pd.DataFrame) -> list[dict[str, Any]]:
     for label in labels:
         found = labelled[labelled["label"] == label]
         solved = found[found["solved"]]
+        known = solved["D"].notna().any() or solved.empty
         inside = int(found["sampled"].sum())
         rows.append(
             {
@@ -218,8 +219,8 @@ def _label_rows(name: str, tasks: pd.DataFrame) -> list[dict[str, Any]]:
                 "original": len(found) if whole else float("nan"),
                 "original_share": len(found) / len(labelled) if whole else float("nan"),
                 "solved": len(solved),
-                "D_le_3": int((solved["D"] <= 3).sum()),
-                "D_ge_5": int((solved["D"] >= 5).sum()),
+                "D_le_3": int((solved["D"] <= 3).sum()) if known else float("nan"),
+                "D_ge_5": int((solved["D"] >= 5).sum()) if known else float("nan"),
             }
         )
     return rows
@@ -300,7 +301,8 @@ def _table_5(frame: pd.DataFrame, labels: pd.DataFrame) -> Any:
                 "Original": _percent(each["original_share"], 0),
                 "Solved": str(each["solved"]),
             }
-            | {"D ≥ 5": str(each["D_ge_5"]), "Reweighted": "", "Covered": ""}
+            | {"Reweighted": "", "Covered": ""}
+            | {"D ≥ 5": MISSING if pd.isna(each["D_ge_5"]) else f"{each['D_ge_5']:.0f}"}
             for each in own
         ]
     columns = ["dataset", "Label", "Sampled", "Share", "Original", "Solved"]

@@ -15,33 +15,45 @@ from depthkit.errors import DepthkitError
 @app.command()
 def claims(
     corpus: Annotated[str, typer.Option(help="Name of a bundled corpus, or a directory.")] = "demo",
+    section: Annotated[
+        list[str] | None,
+        typer.Option(help="Only numbers of this section, such as 4.2; may be given again."),
+    ] = None,
+    disagreeing: Annotated[
+        bool, typer.Option("--disagreeing", help="Only numbers that disagree.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare the numbers the papers print with what a corpus gives."""
+    """Compare the numbers the papers print with what a corpus gives.
+
+    A number that the corpus cannot give stands there too, with the reason.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from depthkit.artifacts.claims import claims as compare
 
-    found = compare(corpus)
+    found = compare(corpus, *section or ())
+    chosen = [each for each in found.results if not disagreeing or each.agrees is False]
     if as_json:
-        print_json(result.row() | {"provenance": found.stamp} for result in found.results)
+        print_json(result.row() | {"provenance": found.stamp} for result in chosen)
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("Section", "Number", "Published", "Computed", "Agrees"):
         table.add_column(heading, justify="right" if heading.endswith("ed") else "left")
-    for result in found.results:
-        if result.kind != "not_computable":
-            table.add_row(
-                Text(result.claim.section),
-                Text(result.claim.claim),
-                result.claim.value,
-                result.computed_text,
-                "yes" if result.agrees else "no",
-            )
+    for result in chosen:
+        said = f"not computable: {result.reason}"
+        table.add_row(
+            Text(result.claim.section),
+            Text(result.claim.claim),
+            result.claim.value,
+            result.computed_text,
+            Text({True: "yes", False: "no", None: said}[result.agrees]),
+        )
     console = Console()
-    console.print(table)
+    if chosen:
+        console.print(table)
     console.print(Text(found.score))
     console.print(Text(found.provenance), style="dim")
 

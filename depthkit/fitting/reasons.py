@@ -4,10 +4,12 @@ from __future__ import annotations
 
 REASONS = {
     "figure-7/TBLite-base": (
-        "TBLite's 3.4% cannot come from three runs of 100 tasks: 10 of 300 is 3.3%, 11 is 3.7%."
+        "This corpus has 100 tasks of TBLite, a number that the paper does not print: 10 of their "
+        "300 runs are 3.3%, 11 are 3.7%. With 99 tasks, 10 of 297 are 3.4%."
     ),
     "figure-7/TBLite-tuned": (
-        "TBLite's 9.1% cannot come from three runs of 100 tasks: 27 of 300 is 9.0%, 28 is 9.3%."
+        "This corpus has 100 tasks of TBLite, a number that the paper does not print: 27 of their "
+        "300 runs are 9.0%, 28 are 9.3%. With 99 tasks, 27 of 297 are 9.1%."
     ),
 }
 """By the claim's id."""

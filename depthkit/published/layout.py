@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -30,12 +30,19 @@ class FrameScheme(Strict):
     """Key columns, each with the values that occur."""
     columns: dict[str, str]
     """Columns with what they hold; shares are of 1, minutes and thousands as printed."""
+    needs: Literal["solved", "D"] | None = None
+    """What some task of each data set must have, or a count of nothing would pass for a number:
+    two valid runs without a cap, or a final D; for parts too unless they say otherwise."""
 
 
 class ArtifactScheme(FrameScheme):
     """An artifact: its main frame, and its further frames by name."""
 
     parts: dict[str, FrameScheme] = Field(default_factory=dict)
+
+    def needs_of(self, cell: Cell) -> Literal["solved", "D"] | None:
+        """What the frame of a cell needs."""
+        return (self.parts[cell.part].needs if cell.part else None) or self.needs
 
     def lacks(self, cell: Cell) -> str | None:
         """What of a cell this artifact does not have; ``None`` if it is all there."""

@@ -13,6 +13,7 @@ from depthkit.artifacts import build, ids
 from depthkit.artifacts.artifact import parameters
 from depthkit.artifacts.claims import agrees, claims, compare
 from depthkit.cli import app
+from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
 from depthkit.published import Claim, parse, published
 from depthkit.stats import ArgumentError, rank_partial_correlation, spearman
@@ -103,6 +104,35 @@ def test_numbers_are_computed_from_the_corpus_and_compared(tmp_path: Path):
     assert rows["table-1/TW/sampled"]["kind"] == "not_computable"
     # about TB2 and TW together, so not to be had from TB2 alone
     assert rows["section-4.2/curated-solved"]["computed"] is None
+
+
+def test_what_rests_on_runs_is_not_computable_without_them(tmp_path: Path):
+    """A corpus of tasks alone, or with runs of other purposes, has no counts of 0 to compare."""
+    every = Corpus.open("paper")
+    unmeasured = Corpus.open_or_create(tmp_path / "c", models=every.models)
+    unmeasured.append_tasks(every.task_records())
+    evaluated = [run for run in every.run_records() if run.purpose == "evaluation"]
+    unmeasured.append_runs(evaluated)
+    found = {result.claim.id: result for result in claims(unmeasured).results}
+    zero = (Decimal(0),)
+    assert not [r.claim.id for r in found.values() if r.computed == zero and not r.agrees]
+    assert found["table-9/lines/task_median"].agrees  # a task says this itself
+    assert found["table-2/GPT-6 Luna/pass_at_1"].agrees
+    said = "no task of TMax has two valid runs without a cap in corpus c"
+    assert found["table-1/TMax/solved"].reason == said
+
+
+def test_counts_of_depth_are_not_computable_before_a_ladder_is_done(tmp_path: Path):
+    corpus = write_corpus(tmp_path / "c", [Spec("TW", 5, runs=2, group="human-curated")] * 3)
+    found = {result.claim.id: result for result in claims(corpus).results}
+    assert found["table-1/TW/solved"].computed == (Decimal(3),)
+    assert found["table-1/TW/D_ge_5"].kind == "not_computable"
+    twice = [Spec(name, 5, runs=2, group="human-curated") for name in ("TW", "TB2")]
+    found = {r.claim.id: r for r in claims(write_corpus(tmp_path / "d", twice)).results}
+    assert found["section-4.2/curated-solved"].computed == (Decimal(2),)
+    assert found["section-4.2/curated-deep"].kind == "not_computable"
+    said = "no task of TB2, TW is solved and has a final D in corpus small"
+    assert found["figure-4/curated-tasks"].reason == said
 
 
 def test_an_artifact_that_is_not_built_yet_is_no_error_and_is_counted_apart(tmp_path: Path):
@@ -221,6 +251,26 @@ def test_the_command_prints_one_object_a_claim(tmp_path: Path):
     people = CliRunner().invoke(app, ["claims", "--corpus", str(corpus.path)])
     assert claims(corpus).score.split(" · ")[0] in people.stdout
     assert "scripted · " in people.stdout
+
+
+def test_the_command_gives_reasons_sections_and_what_disagrees(tmp_path: Path):
+    corpus = write_corpus(tmp_path / "c", [Spec("TMax", 1)] * 3)
+
+    def printed(*options: str) -> str:
+        command = ["claims", "--corpus", str(corpus.path), *options]
+        return " ".join(CliRunner().invoke(app, command, env={"COLUMNS": "200"}).stdout.split())
+
+    reason = "not computable: corpus small does not hold FACET"
+    assert reason in printed()
+    rows = json.loads(printed("--section", "4.2", "--section", "G", "--json"))
+    assert {row["section"].split(",")[0] for row in rows} == {"4.2", "G"}
+    facet = next(row for row in rows if row["id"] == "table-1/FACET/solved")
+    assert (facet["kind"], facet["reason"]) == ("not_computable", reason.split(": ")[1])
+    rows = json.loads(printed("--disagreeing", "--json"))
+    assert rows and all(row["agrees"] is False for row in rows)
+    said = printed("--disagreeing", "--section", "4.2")
+    assert "TMax: tasks solved 94 3 no" in said and reason not in said
+    assert claims(corpus, "4.2").score in said  # over all of the section
 
 
 HEAD = "title: t\nsource: s\n"
