@@ -14,9 +14,7 @@ from depthkit.artifacts.evaluated import Evaluated, evaluated
 from depthkit.artifacts.model_styles import label
 from depthkit.artifacts.tables import plain_table
 from depthkit.corpus import Corpus
-
-EARLY = 3
-"""A failed run that first claims completion in this turn or before was submitted early."""
+from depthkit.protocol import EARLY
 
 
 @artifact("depth/section-I", section="I, text")

@@ -98,7 +98,8 @@ def reweighting_table(
 
     The original data set is every task of it in the corpus, the sample those with two valid free
     runs. ``reweighted`` is the share of solved tasks with D ≥ 5 when each label takes its original
-    proportion, over the labels that solved tasks have; ``coverage`` the share of original tasks
+    proportion, over the labels that solved tasks have; ``rise`` by how much it is above the share
+    as sampled, ``D_ge_5``; ``coverage`` the share of original tasks
     whose label is in the sample. Both are missing where the corpus holds the sample alone, or all
     tasks have one label. ``parts["labels"]`` has one row a data set and label.
 
@@ -128,6 +129,7 @@ def reweighting_table(
             parts += _label_rows(name, found)
             values, why = _reweighted(name, found)
             row |= values
+            row["rise"] = row["reweighted"] - row["D_ge_5"]
             notes += why
         else:
             notes.append(f"{name}: its tasks have no label.")
@@ -135,7 +137,7 @@ def reweighting_table(
     frame = pd.DataFrame(
         rows,
         columns=[
-            *("dataset", "group", "labels", "D_ge_5", "reweighted", "coverage"),
+            *("dataset", "group", "labels", "D_ge_5", "reweighted", "rise", "coverage"),
             *("solved", "sampled", "original"),
         ],
     )

@@ -39,6 +39,7 @@ __all__ = [
     "ABOVE",
     "CAPS",
     "CEILING",
+    "EARLY",
     "FREE_RUNS",
     "REFUSALS",
     "RUNS_PER_CAP",
@@ -69,6 +70,9 @@ CEILING = 150
 
 FREE_RUNS = 2
 """Runs of the first model without a stated cap."""
+
+EARLY = 3
+"""A failed run that first claims completion in this turn or before was submitted early."""
 
 RUNS_PER_CAP = 2
 """Most runs of one model under one cap; the second is skipped once the first passes."""
