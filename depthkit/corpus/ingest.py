@@ -24,13 +24,14 @@ from pydantic import ValidationError
 from depthkit.corpus.files import (
     UnreadableError,
     is_plain_name,
+    mask_text,
     one_line,
     parse_json,
     read_regular,
     require_plain_name,
     timestamp,
 )
-from depthkit.corpus.keep import copy_trial
+from depthkit.corpus.keep import RUN_FILE, copy_trial
 from depthkit.corpus.outcome import (
     Part,
     agent_minutes,
@@ -246,7 +247,11 @@ class _Intake:
         aside = self.corpus.path / "trials" / f".ingest-{os.getpid()}" / run_id
         try:
             notes = copy_trial(trial, aside, result)
-            taken = self._taken_in(run_id, dataset, task_id, result, aside)
+            own = self._own_record(trial)
+            if own is not None:
+                taken = self._as_recorded(own, run_id, dataset, task_id, result)
+            else:
+                taken = self._taken_in(run_id, dataset, task_id, result, aside)
             kept = self.corpus.trial_dir(run_id)
             if kept.exists():  # Left by an ingest that was killed before it wrote the run.
                 shutil.rmtree(kept)
@@ -292,6 +297,39 @@ class _Intake:
                 "names no data set, so give one with --dataset"
             )
         return str(dataset), str(task_id)
+
+    def _own_record(self, trial: Path) -> Run | None:
+        """What this harness itself recorded of a trial; ``None`` if the trial is not one of it."""
+        try:
+            return Run.model_validate_json(read_regular(trial / RUN_FILE))
+        except FileNotFoundError:
+            return None
+        except (UnreadableError, ValidationError) as error:
+            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            self.report.notes.append(
+                f"{trial}: {RUN_FILE} is not read ({one_line(why)}), result.json is instead"
+            )
+            return None
+
+    def _as_recorded(
+        self, own: Run, run_id: str, dataset: str, task_id: str, result: dict[str, Any]
+    ) -> Taken:
+        """A run of this harness keeps its verdict and all that was seen around it."""
+        key = (dataset, task_id, own.model, own.cap)
+        self._attempts[key] += 1
+        changed = {
+            "run_id": run_id,
+            "dataset": dataset,
+            "task_id": task_id,
+            "attempt": self._attempts[key],
+            "purpose": self._purpose,
+            "detail": own.detail and mask_text(own.detail),
+            # A script or a fit never passes for a model.
+            "provenance": "imported" if own.provenance == "measured" else own.provenance,
+        }
+        steps = [s for s in result.get("step_results") or [] if isinstance(s, dict)]
+        self._note_task(dataset, task_id, steps)
+        return Taken(own.model_copy(update=changed), None)
 
     def _taken_in(
         self, run_id: str, dataset: str, task_id: str, result: dict[str, Any], trial: Path

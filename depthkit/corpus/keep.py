@@ -21,6 +21,9 @@ from depthkit.corpus.files import (
 from depthkit.corpus.replies import REPLIES_FILE
 from depthkit.corpus.turns import TURNS_FILE
 
+RUN_FILE = "run.json"
+"""The record of a run of this harness, written beside what Harbor wrote."""
+
 _MOST_FILES = 500
 _AGENT_FILE = re.compile(
     r"(?:.+\.)?trajectory(?:\.[A-Za-z0-9.-]+)?\.json|recording\.cast"

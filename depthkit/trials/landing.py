@@ -21,11 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from depthkit.corpus import Corpus
+from depthkit.corpus.keep import RUN_FILE
 from depthkit.corpus.lines import open_alone
 from depthkit.errors import DepthkitError
 from depthkit.model import Run
 from depthkit.trials.budget import Budget
-from depthkit.trials.run import RUN_FILE
 
 RUNNING = ".running"
 """Folder in ``trials/`` of runs in flight; what a killed schedule leaves there is no result."""

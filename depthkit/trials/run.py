@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from depthkit.corpus.files import one_line
+from depthkit.corpus.keep import RUN_FILE
 from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.protocol.verdict import SegmentRecord, judge, passes, rewards_kept
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 SEGMENT_SECONDS = 30 * 60
 """Time limit of a segment, in place of the one its data set sets (Appendix B)."""
-
-RUN_FILE = "run.json"
-"""The record, written beside what Harbor wrote before the run enters the corpus."""
 
 AGENT = "depthkit.trials.agent:CappedTerminus2"
 ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"

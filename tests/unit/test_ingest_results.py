@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from fake_trials import CONFIRM, agent, at, atif, finished, garbled, result, user, write_trial
+from records import run_of
 from taking import take, take_one
 
 from depthkit.corpus import Corpus
@@ -245,6 +246,37 @@ def test_runs_of_another_agent_never_enter_depth(tmp_path: Path) -> None:
     assert [each.run.purpose for each in taken.added] == ["free", "free"]
     (row,) = Corpus.open(tmp_path / "corpus").estimates().to_dict("records")
     assert (row["solved"] is None or pd.isna(row["solved"])) and row["runs"] == 0
+
+
+# --- our own ---
+
+
+def test_a_trial_of_this_harness_keeps_what_it_recorded_itself(tmp_path: Path) -> None:
+    """With a pass that may be forged, for example, which result.json does not tell."""
+    recorded = run_of("there", cap=5, suspect=True, rewards={"reward": 1}, provenance="measured")
+    steps = [segment(name, 1.0, 3) for name in ("one", "two")]
+    for number, provenance in enumerate(("measured", "scripted")):
+        outcome = result(f"toy__{number}", step_results=steps, agent_result=None)
+        trial = write_trial(tmp_path / "job" / provenance, outcome, turns__jsonl="")
+        of = recorded.model_copy(update={"provenance": provenance})
+        (trial / "run.json").write_text(of.model_dump_json())
+    report = take(tmp_path)
+    assert (report.bad, report.notes) == ([], [])
+    first, second = (taken.run for taken in report.added)
+    assert (first.verdict, first.suspect, first.passed, first.turns) == ("passed", True, False, 7)
+    assert (first.rewards, first.cap, first.purpose) == ({"reward": 1.0}, 5, "evaluation")
+    assert (first.provenance, first.attempt) == ("imported", 1)
+    assert (second.provenance, second.attempt) == ("scripted", 2)
+    (task,) = Corpus.open(tmp_path / "corpus").task_records()
+    assert [part.name for part in task.segments] == ["one", "two"]
+
+
+def test_a_record_of_another_version_is_said_and_result_json_read(tmp_path: Path) -> None:
+    trial = write_trial(tmp_path / "job" / "t", result(), trajectory__json=atif(finished(4)))
+    (trial / "run.json").write_text('{"run_id": "x", "novel": 1}')
+    report = take(tmp_path)
+    assert report.added[0].run.stop == "submitted"
+    assert "run.json is not read (Field required), result.json is instead" in report.notes[0]
 
 
 # --- several segments ---
