@@ -133,6 +133,7 @@ def test_every_figure_is_drawn_at_its_size_in_three_formats(built: list[Artifact
         assert [float(side) for side in box.groups()] == pytest.approx([width * 72, height * 72])
 
 
+@pytest.mark.slow
 def test_exports_are_the_same_bytes_in_another_process(seven: Corpus, shown: Path, tmp_path: Path):
     code = (
         "import sys; from pathlib import Path; from depthkit.artifacts import ids, build\n"

@@ -197,6 +197,7 @@ def test_the_fit_refuses_a_directory_that_holds_something(tmp_path: Path):
         fit_published(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_fit_gives_the_same_bytes_in_another_process(tmp_path: Path):
     # The search, most of the time, is cut short: what it leaves open is drawn all the same.
     code = (
