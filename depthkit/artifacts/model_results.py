@@ -14,6 +14,8 @@ from depthkit.artifacts.own_tasks import one_row
 from depthkit.artifacts.segments import rates_of
 from depthkit.artifacts.tables import MISSING, formatted, plain_table
 from depthkit.corpus import Corpus
+from depthkit.protocol import first_of_attempts
+from depthkit.protocol.verdict import Passes
 
 _TASK = ["dataset", "task_id"]
 
@@ -63,20 +65,24 @@ def evaluation(corpus: Corpus) -> pd.DataFrame:
 
     Returns:
         One row a model with evaluation runs: columns as in :func:`models_table`, and
-        ``without_result``, tasks it was run on without one; ``pooled_pass`` and
-        ``pooled_segments``, the shares over all runs (Figure 6); ``context_tokens``, the mean over
-        runs; ``cost_usd`` of all runs, null
-        if any is unknown; ``provenance``.
+        ``without_result``, tasks it was run on without one; ``unconfirmed``, how many of the
+        ``passed`` runs are, and ``suspect``, how many passes beside them do not count;
+        ``pooled_pass`` and ``pooled_segments``, the shares over all runs (Figure 6);
+        ``context_tokens``, the mean over runs; ``cost_usd`` of all runs, null if any is unknown;
+        ``provenance``.
     """
     found = evaluated(corpus, list(corpus.estimates()["dataset"].unique()))
     rows = []
     for model in found.models:
         results, runs = found.of(model), [run for run in found.attempted if run.model == model]
+        passes = Passes.of(first_of_attempts(runs))
         costs = pd.Series([run.cost_usd for run in runs], dtype=float)
         rows.append(
             _row(found, model)
             | {
                 "without_result": len(found.missing(model)),
+                "unconfirmed": passes.unconfirmed,
+                "suspect": passes.suspect,
                 "pooled_pass": results["passed"].mean(),
                 "pooled_segments": (results["segments"] / results["k"]).mean(),
                 "context_tokens": results["tokens"].mean(),

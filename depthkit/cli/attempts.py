@@ -38,6 +38,7 @@ def attempt(
     Example: depthkit attempt tasks/mine --exchange turns --by alice
     """
     from depthkit.experiments.attempt import attempt as play
+    from depthkit.protocol.verdict import Passes
 
     def say(text: str) -> None:
         typer.echo(text, err=True)
@@ -47,8 +48,8 @@ def attempt(
         print_json(run.model_dump(mode="json"))
     else:
         typer.echo(
-            f"{run.dataset}/{run.task_id}: {run.verdict} ({run.stop}), {run.turns} turns, "
-            f"{run.segments_passed} segments passed"
+            f"{run.dataset}/{run.task_id}: {run.verdict}{Passes.of([run]).apart} ({run.stop}), "
+            f"{run.turns} turns, {run.segments_passed} segments passed"
         )
     if run.verdict == "none":
         raise typer.Exit(1)

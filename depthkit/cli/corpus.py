@@ -186,6 +186,7 @@ def evaluate(corpus: CorpusName, as_json: JsonFlag = False) -> None:
     """
     from depthkit.artifacts.model_results import evaluation
     from depthkit.corpus import Corpus
+    from depthkit.protocol.verdict import Passes
 
     frame = evaluation(Corpus.open(corpus))
     if as_json:
@@ -195,7 +196,17 @@ def evaluate(corpus: CorpusName, as_json: JsonFlag = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    headings = ("model", "tasks", "no result", "pass@1", "segments", "pooled", "turns", "minutes")
+    headings = (
+        "model",
+        "tasks",
+        "no result",
+        "passes",
+        "pass@1",
+        "segments",
+        "pooled",
+        "turns",
+        "minutes",
+    )
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in (*headings, "cost", "provenance"):
         table.add_column(heading, overflow="fold")  # cut, two models may look the same
@@ -206,6 +217,7 @@ def evaluate(corpus: CorpusName, as_json: JsonFlag = False) -> None:
             "\N{EN DASH}" if row[name] != row[name] else format(row[name], form)
             for name, form in forms.items()
         )
-        cells = (row["model"], str(row["tasks"]), str(row["without_result"]), *numbers)
+        passes = f"{row['passed']}{Passes(0, row['unconfirmed'], row['suspect']).apart}"
+        cells = (row["model"], str(row["tasks"]), str(row["without_result"]), passes, *numbers)
         table.add_row(*map(Text, (*cells, row["provenance"])))
     Console().print(table)

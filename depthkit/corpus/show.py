@@ -211,8 +211,15 @@ def _merged_table(
 def print_report(report: IngestReport) -> None:
     """Print what came of an ingest."""
     console = Console(highlight=False, soft_wrap=True)
-    counts = Counter(taken.run.verdict for taken in report.added)
-    verdicts = ", ".join(f"{counts[v]} {n}" for v, n in _VERDICTS.items() if counts[v])
+    runs = [taken.run for taken in report.added]
+    passes, counts = Passes.of(runs), Counter(run.verdict for run in runs)
+    verdicts = ", ".join(
+        f"{passes.counted} {name}{passes.apart}"
+        if verdict == "passed"
+        else f"{counts[verdict]} {name}"
+        for verdict, name in _VERDICTS.items()
+        if counts[verdict]
+    )
     console.print(
         f"Trials added: {len(report.added)}{f' ({verdicts})' if verdicts else ''}, "
         f"already there: {len(report.known)}, not readable: {len(report.bad)}."

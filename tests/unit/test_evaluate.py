@@ -110,6 +110,9 @@ def test_a_suspect_pass_is_no_pass(corpus: Corpus) -> None:
     # Nor do its segments count.
     assert row["segments"] == pytest.approx((0.5 + (2 / 3 + 0) / 2) / 2)
     assert row["pooled_segments"] == pytest.approx((1 + 0 + 2 / 3 + 0) / 4)
+    assert (row["passed"], row["unconfirmed"], row["suspect"]) == (1, 1, 1)
+    shown = CliRunner().invoke(app, ["evaluate", str(corpus.path)], env={"COLUMNS": "200"}).stdout
+    assert "1 (1 unconfirmed), 1 suspect" in shown
 
 
 def test_an_unknown_cost_is_not_counted_as_nothing(corpus: Corpus) -> None:
