@@ -209,6 +209,11 @@ def numbers(column: pd.Series) -> pd.Series:
     return pd.to_numeric(column).astype("Float64").astype(float)
 
 
+def depth_share(depths: pd.Series, *, least: int = 0, most: int = ABOVE) -> float:
+    """Share of the tasks with a D whose D is from ``least`` to ``most``; ``nan`` without any."""
+    return float(depths.dropna().between(least, most).mean())
+
+
 def on_scale(depths: pd.Series, caps: tuple[int, ...]) -> pd.Series:
     """D read on a coarser scale: the smallest cap not below it, else 99."""
     return numbers(depths).map(

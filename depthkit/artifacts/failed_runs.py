@@ -9,7 +9,7 @@ import pandas as pd
 
 from depthkit.artifacts import figures, shapes
 from depthkit.artifacts.artifact import Figure, artifact
-from depthkit.artifacts.datasets import GROUPS
+from depthkit.artifacts.datasets import GROUPS, depth_share
 from depthkit.artifacts.difficulty import depth_grid, main_depth, mark, short
 from depthkit.artifacts.samples import (
     CAPTION,
@@ -98,9 +98,9 @@ def _depths(solved: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
                 {
                     "group": group,
                     "runs": runs,
-                    "D_le_3": (depth <= 3).mean(),
-                    "D_ge_5": (depth >= 5).mean(),
-                    "D_ge_40": (depth >= 40).mean(),
+                    "D_le_3": depth_share(depth, most=3),
+                    "D_ge_5": depth_share(depth, least=5),
+                    "D_ge_40": depth_share(depth, least=40),
                     "n": len(depth),
                 }
             )

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from depthkit.artifacts.artifact import Table, artifact
-from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, is_existing
+from depthkit.artifacts.datasets import GROUPS, NO_GROUP, Audited, audited, depth_share, is_existing
 from depthkit.artifacts.levels import level
 from depthkit.artifacts.samples import task_details
 from depthkit.artifacts.tables import MISSING, plain_table
@@ -121,7 +121,7 @@ def reweighting_table(
         solved = own[own["solved"]].dropna(subset=["D"])
         label = labels.get(name.casefold()) or _usual(own)
         row: dict[str, Any] = {"dataset": name, "group": _group(chosen, name), "labels": label}
-        row |= {"D_ge_5": (solved["D"] >= 5).mean(), "reweighted": float("nan")}
+        row |= {"D_ge_5": depth_share(solved["D"], least=5), "reweighted": float("nan")}
         row |= {"coverage": float("nan"), "solved": len(solved)}
         row |= {"sampled": int(own["sampled"].sum()), "original": len(own)}
         if label is not None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from depthkit.artifacts import figures, shapes
 from depthkit.artifacts.artifact import Figure, artifact
-from depthkit.artifacts.datasets import is_existing
+from depthkit.artifacts.datasets import depth_share, is_existing
 from depthkit.artifacts.difficulty import mark, quadrant_rows, short
 from depthkit.artifacts.samples import (
     CAPTION,
@@ -119,14 +119,14 @@ def _effect(
     """What the later models change on these tasks; only counts of the first without any."""
     first, smallest = tasks["D_first"], tasks["D"]
     row: dict[str, Any] = dict.fromkeys(_EFFECT, np.nan)
-    row |= {"solved": len(tasks), "D_ge_5_first": (first >= 5).mean()}
+    row |= {"solved": len(tasks), "D_ge_5_first": depth_share(first, least=5)}
     row["deep_first"] = int((first >= 5).sum())
     if not later:
         return row, None
     lowered = smallest < first
     steps = _steps(first, caps) - _steps(smallest, caps)
     row |= {
-        "D_ge_5": (smallest >= 5).mean(),
+        "D_ge_5": depth_share(smallest, least=5),
         "run_on": int(tasks["run_on"].sum()),
         "lowered": int(lowered.sum()),
         "lowered_by_1": int((steps == 1).sum()),
@@ -197,7 +197,7 @@ def model_set_figure(
         notes += [f"D from {source}: {why}"] if why else []
         depth = about.solved.loc[about.solved["group"] == "synthetic", column].dropna()
         if len(depth):
-            row = {"group": "synthetic", "D_from": source, "D_le_3": (depth <= 3).mean()}
+            row = {"group": "synthetic", "D_from": source, "D_le_3": depth_share(depth, most=3)}
             shallow.append(row | {"n": len(depth)})
     return Figure(
         title=(

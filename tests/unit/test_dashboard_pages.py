@@ -14,12 +14,14 @@ from depthkit.artifacts.audit import audit_table
 from depthkit.artifacts.run_ends import run_ends_figure
 from depthkit.artifacts.tables import MISSING
 from depthkit.cli import app as cli
+from depthkit.corpus import Corpus
 from depthkit.dashboard import app
 from depthkit.dashboard.html import Context, Site
 from depthkit.dashboard.pages import PAGES
 from depthkit.dashboard.pages.solution import solution
 from depthkit.dashboard.plots import plot_models
 from depthkit.dashboard.source import Source
+from depthkit.experiments.status import status
 from depthkit.stats import DepthQuantile
 from depthkit.tasks.calibration import write_family
 
@@ -59,6 +61,18 @@ def test_dashboard_and_artifacts_say_the_same_of_a_corpus(name: str):
     counted = {(row["model"], row["outcome"]): row["n"] for row in ends}
     for row in run_ends_figure(source.corpus).frame.to_dict("records") if counted else ():
         assert counted.get((row["model"], row["outcome"]), 0) == row["runs"]
+
+
+@pytest.mark.parametrize("name", ["demo", "paper"])
+def test_status_and_estimates_say_the_same_of_each_task(name: str):
+    corpus = Corpus.open(name)
+    rows = corpus.estimates().astype(object).where(corpus.estimates().notna(), None)
+    estimated = {
+        (r["dataset"], r["task_id"]): (r["D"], r["final"]) for r in rows.to_dict("records")
+    }
+    for task in status(corpus).tasks:
+        key = task.dataset, task.task_id
+        assert (task.D, task.state == "final") == estimated[key], key
 
 
 @pytest.mark.parametrize(("cost", "whole"), [(None, None), (0.25, 0.75)])
