@@ -16,6 +16,7 @@ import socket
 import struct
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -31,7 +32,7 @@ from docker.utils.socket import STDERR, STDOUT
 from requests.exceptions import RequestException
 
 from depthkit.corpus.lines import open_alone
-from depthkit.errors import DepthkitError
+from depthkit.errors import DepthkitError, DepthkitWarning
 
 OWNER_LABEL = "depthkit.owner"
 LOCK_LABEL = "depthkit.lock"
@@ -391,8 +392,28 @@ def remove_container(container: Container) -> None:
             raise
 
 
+def bytes_written(container: Container) -> int:
+    """What a container has written beside its image, outside of volumes."""
+    found = client().api.containers(all=True, size=True, filters={"id": container.id})
+    return int(found[0].get("SizeRw") or 0) if found else 0
+
+
+@cache
+def _warn_of_network() -> None:
+    # Only rules of the host's own, which are not ours to set, could close this.
+    warnings.warn(
+        DepthkitWarning(
+            "Trials whose task has a network reach what listens on this machine and around it, and "
+            "in a cloud the metadata address 169.254.169.254; docs/verdicts.md says how to close "
+            "that."
+        ),
+        stacklevel=1,
+    )
+
+
 def public_network() -> str:
-    """Identity of the shared bridge network, made at the first call."""
+    """Identity of the shared bridge network, made at the first call; warns once a process."""
+    _warn_of_network()
     with open_alone(_lock_folder() / "network", "w"):
         for network in _networks():
             return str(network.id)

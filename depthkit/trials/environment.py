@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import cast, override
 
-from docker.errors import APIError, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.images import Image
 from docker.types import Mount
@@ -40,6 +40,13 @@ from depthkit.trials.threads import in_thread
 
 _DYING_SECONDS = 2.0
 
+MOST_PROCESSES = 4096
+"""Of one container, threads included; the field that would change it is not one of Harbor's."""
+DISK_MB = 10_240
+"""What a container may write where its task states no ``storage_mb``."""
+DISK_SECONDS = 15.0
+"""Between two looks at that. The usual storage of an engine, overlay2 on ext4, knows no limit."""
+
 
 class ContainerDiedError(RuntimeError):
     """The container is gone or stopped, so nothing can be executed in it."""
@@ -50,6 +57,8 @@ class DockerEnvironment(BaseEnvironment):
 
     _container: Container | None = None
     _build: Build
+    _disk: asyncio.Task[None] | None = None
+    _overfull: str | None = None
     image_id: str | None = None
     """Identity of the image the container was started from."""
     _answered = False
@@ -114,6 +123,27 @@ class DockerEnvironment(BaseEnvironment):
             self._build.end()  # Where its time is over, or this is being ended.
         self.image_id = image.id
         await in_thread(lambda: self._start(image))
+        self._disk = asyncio.create_task(self._watch_disk(self.container))
+
+    async def _watch_disk(self, container: Container) -> None:
+        """Kill the container once it takes more of the disk than its task may."""
+        most = self._effective_storage_mb or DISK_MB
+        pause = DISK_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            began = time.monotonic()
+            try:
+                taken = await in_thread(lambda: engine.bytes_written(container)) >> 20
+            except (DockerException, OSError):
+                continue  # what is wrong there, commands tell
+            if taken > most:
+                self._overfull = (
+                    f"the container was killed when it had written {taken} MB, more than the "
+                    f"{most} MB that [environment] storage_mb of its task.toml allows"
+                )
+                await in_thread(lambda: container.kill())
+                return
+            pause = max(DISK_SECONDS, 20 * (time.monotonic() - began))
 
     def _image(self, force_build: bool) -> Image:
         ready = self.task_env_config.docker_image
@@ -161,6 +191,7 @@ class DockerEnvironment(BaseEnvironment):
             # Swap counts as memory, or the limit would be no limit.
             mem_limit=memory,
             memswap_limit=memory,
+            pids_limit=MOST_PROCESSES,
             working_dir=self.task_env_config.workdir,
             mounts=[self._mount(mount) for mount in self._host_mounts],
             **missing.run_options(self._startup_env()),
@@ -180,6 +211,8 @@ class DockerEnvironment(BaseEnvironment):
     @override
     async def stop(self, delete: bool) -> None:
         container, self._container = self._container, None
+        if self._disk is not None:
+            self._disk.cancel()
         if container is None:
             return
         if delete:
@@ -345,7 +378,9 @@ class DockerEnvironment(BaseEnvironment):
             )
             # A command of a container that was killed ends as if it had been killed itself.
             if code is None or (code > 128 and self._dying()):
-                raise ContainerDiedError(f"{self.session_id}: the container died during a command")
+                raise ContainerDiedError(
+                    f"{self.session_id}: {self._overfull or 'the container died during a command'}"
+                )
             self._answered = True
             out, err = cast("tuple[bytes | None, bytes | None]", output)
             return ExecResult(stdout=_text(out), stderr=_text(err), return_code=code)
@@ -358,9 +393,8 @@ class DockerEnvironment(BaseEnvironment):
         except (APIError, ConnectionError, OSError) as error:
             if isinstance(error, FileNotFoundError) or self._alive():
                 raise
-            raise ContainerDiedError(
-                f"{self.session_id}: the container died: {self._ended_at_once() or error}"
-            ) from error
+            why = self._overfull or self._ended_at_once() or error
+            raise ContainerDiedError(f"{self.session_id}: the container died: {why}") from error
 
     def _ended_at_once(self) -> str | None:
         """What is wrong with an image whose container ended before anything was done in it."""

@@ -41,7 +41,7 @@ async def take_snapshot(environment: BaseEnvironment) -> Image:
         mounts = [m["Destination"] for m in container.attrs["Mounts"] if m.get("RW")]
         if mounts:
             raise NoSnapshotError(f"{', '.join(mounts)} is a volume")
-        size = int(_sizes(environment).get("SizeRw") or 0)
+        size = engine.bytes_written(container)
         if size > MOST_BYTES:
             raise NoSnapshotError(f"the container has {size >> 20} MB of changes")
         try:
@@ -52,12 +52,6 @@ async def take_snapshot(environment: BaseEnvironment) -> Image:
         return image
 
     return await in_thread(take)
-
-
-def _sizes(environment: DockerEnvironment) -> dict[str, int]:
-    api = engine.client().api
-    found = api.containers(all=True, size=True, filters={"id": environment.container.id})
-    return found[0] if found else {}
 
 
 async def drop_snapshot(image: Image) -> None:

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import threading
+import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,8 +20,8 @@ from harbor.environments.docker.docker import DockerEnvironment as HarborDocker
 from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPolicy
 from harbor.models.trial.paths import TrialPaths
 
-from depthkit.errors import DepthkitError
-from depthkit.trials import copying, engine, images
+from depthkit.errors import DepthkitError, DepthkitWarning
+from depthkit.trials import copying, engine, environment, images
 from depthkit.trials.environment import ContainerDiedError, DockerEnvironment
 
 pytestmark = pytest.mark.docker
@@ -225,6 +226,36 @@ def test_limits_of_memory_and_processors_are_enforced(either: Opened) -> None:
     asyncio.run(check())
 
 
+def test_processes_are_limited(ours: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "MOST_PROCESSES", 60)
+
+    async def check() -> None:
+        async with ours() as env:
+            many = "for (1..90) { exec 'sleep', 300 unless fork // die qq($!\\n) }"
+            failed = await env.exec(f'perl -e "{many}"'.replace("$", r"\$"))
+            assert failed.stderr == "Resource temporarily unavailable\n"
+            await env.exec("exec pkill -9 -f 'sleep 300'")
+            assert (await env.exec("echo alive")).stdout == "alive\n"
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("stated", [{"storage_mb": 50}, {}])
+def test_a_container_that_takes_too_much_of_the_disk_is_killed(
+    ours: Opened, monkeypatch: pytest.MonkeyPatch, stated: dict[str, int]
+) -> None:
+    monkeypatch.setattr(environment, "DISK_MB", 50)
+    monkeypatch.setattr(environment, "DISK_SECONDS", 0.1)
+
+    async def check() -> None:
+        async with ours(config=stated) as env:
+            await env.exec("head -c 40M /dev/zero > /srv/fits; sleep 2")
+            with pytest.raises(ContainerDiedError, match=r"written \d+ MB, more than the 50 MB"):
+                await env.exec("head -c 40M /dev/zero > /srv/more; sleep 100")
+
+    asyncio.run(check())
+
+
 def test_log_folders_exist_and_anyone_may_write_there(either: Opened) -> None:
     async def check() -> None:
         async with either() as env:
@@ -242,6 +273,20 @@ def test_no_network_means_none(ours: Opened) -> None:
             assert devices.stdout.split() == ["lo"]
 
     asyncio.run(check())
+
+
+def test_that_a_network_reaches_the_host_is_said_once(ours: Opened) -> None:
+    engine._warn_of_network.cache_clear()
+
+    async def check() -> None:
+        async with ours(config={"network_mode": "public"}):
+            pass
+
+    with pytest.warns(DepthkitWarning, match="reach what listens on this machine"):
+        asyncio.run(check())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DepthkitWarning)
+        asyncio.run(check())
 
 
 def test_containers_with_a_network_share_one(ours: Opened) -> None:
