@@ -20,10 +20,15 @@ import pandas as pd
 from depthkit.artifacts import figures, latex, page
 from depthkit.corpus import Corpus
 from depthkit.errors import DepthkitError
+from depthkit.published import PAPERS, published
 from depthkit.stats.sample import count
 
 REPORT_DIR = "DEPTHKIT_REPORT_DIR"
 """Environment variable naming the directory into which a report exports what it shows."""
+
+
+UNPRINTED = "\N{DEGREE SIGN}"
+"""Beside a fitted number of which no printed one is known: it was chosen."""
 
 
 @dataclass(frozen=True)
@@ -142,11 +147,71 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Table(Artifact):
-    """A table; ``draw()`` gives a ``great_tables.GT``."""
+    """A table; ``draw()`` gives a ``great_tables.GT``.
+
+    Attributes:
+        cells: Column of ``frame`` behind each column of the view, where the view has the rows of
+            the frame; empty where it has others.
+    """
+
+    cells: tuple[str, ...] = ()
+
+    @property
+    def view(self) -> Any:
+        """The Great Tables table; in a fitted one, numbers that no paper prints are marked."""
+        view = self.draw()
+        shown = view._tbl_data.copy()  # the text itself, so that it is escaped in every format
+        for place, rows in self._unprinted.items():
+            shown.iloc[rows, place] += UNPRINTED
+        return view._replace(_tbl_data=shown) if self._unprinted else view
+
+    @functools.cached_property
+    def _unprinted(self) -> dict[int, list[int]]:
+        """Rows of numbers that no paper prints, by the place of their column in the view."""
+        if "fitted" not in self.stamp or not self.cells:
+            return {}
+        claims = [claim for paper in PAPERS for claim in published(paper)]
+        # A column means the same in each artifact, and Table 6 repeats columns of Table 1
+        printed = [
+            c.cell
+            for c in claims
+            if c.cell and not c.cell.of and (c.cell.where or c.artifact == self.id)
+        ]
+        rows = self.frame.to_dict("records")
+
+        def is_printed(column: str, row: Mapping[Any, Any]) -> bool:
+            return any(
+                cell.part is None
+                and cell.column == column
+                and all(
+                    str(row.get(key)).casefold() == str(value).casefold()
+                    for key, value in cell.where.items()
+                )
+                for cell in printed
+            )
+
+        found = {
+            place: [
+                number
+                for number, row in enumerate(rows)
+                if not (pd.isna(row[column]) or is_printed(column, row))
+            ]
+            for place, column in enumerate(self.cells)
+            if pd.api.types.is_numeric_dtype(self.frame[column])
+        }
+        return {place: numbers for place, numbers in found.items() if numbers}
+
+    @property
+    def _said(self) -> str:
+        """The stamp, and what the marks mean."""
+        if "fitted" in self.stamp and not self.cells:
+            return f"{self.stamp} · numbers that no paper prints are not marked"
+        marks = f" · {UNPRINTED} no printed number of it is known" if self._unprinted else ""
+        return self.stamp + marks
 
     def html(self) -> str:
         """The table, in a box of its own that scrolls where the page is narrow."""
-        view = self.view.tab_source_note(self.stamp) if self.stamp else self.view
+        view = self.view.tab_source_note(self._said) if self.stamp else self.view
         return f'<div class="scroll" tabindex="0">{view.as_raw_html()}</div>'
 
     def preview(self, directory: Path) -> str:  # noqa: ARG002 - as in the base class
@@ -165,7 +230,7 @@ class Table(Artifact):
     def latex(self) -> str:
         """The table with caption, notes and provenance, as a float for the papers' text width."""
         below = [*self.notes, self.provenance]
-        return latex.table(self.view.as_latex(), self.title, self.slug, below, self.stamp)
+        return latex.table(self.view.as_latex(), self.title, self.slug, below, self._said)
 
 
 @dataclass(frozen=True)

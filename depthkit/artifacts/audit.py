@@ -58,6 +58,10 @@ def audit_table(
         frame=frame,
         provenance=chosen.provenance,
         draw=lambda: _table_1(frame),
+        cells=(
+            *("group", "dataset", "sampled", "solved", "reported", "D_le_3", "D_ge_5"),
+            *("D", "N", "W", "N_mean", "minutes", "tokens_k"),
+        ),
         notes=(*_notes(frame), *work_notes(chosen)),
     )
 
@@ -200,6 +204,10 @@ def audit_text(
         frame=frame,
         provenance=chosen.provenance,
         draw=lambda: _pooled_table(frame),
+        cells=(
+            *("group", "solved", "with_D", "D_le_3", "D_ge_5"),
+            *("W", "N_6_10", "N_6_10_D_1"),
+        ),
     )
 
 

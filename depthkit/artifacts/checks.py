@@ -68,6 +68,7 @@ def checks_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> Ta
             f"{counted(len(tasks), 'task')}, {counted(len(replays), 'replay')}",
         ),
         draw=lambda: _table(frame),
+        cells=("change", "holds", "share", "left_out"),
         notes=tuple(notes),
     )
 

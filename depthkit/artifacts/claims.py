@@ -1,7 +1,8 @@
 """What a corpus gives beside what a paper prints, and whether they agree.
 
-This and ``cross_checks`` are the only modules of this layer that read :mod:`depthkit.published`;
-artifact functions never do.
+This and ``cross_checks`` are the only modules of this layer that compute with
+:mod:`depthkit.published`; artifact functions never do, and views of fitted tables mark what of them
+is printed.
 """
 
 from __future__ import annotations

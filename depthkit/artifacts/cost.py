@@ -64,6 +64,10 @@ def run_cost_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
         frame=frame,
         provenance=chosen.provenance,
         draw=lambda: _table_6(frame),
+        cells=(
+            *("group", "dataset", "N_mean", "minutes", "tokens_k"),
+            *("turns_all", "minutes_all", "tokens_k_all"),
+        ),
         notes=tuple(_notes(frame)),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from depthkit.artifacts import figures
+from depthkit.artifacts import figures, page
 from depthkit.artifacts.artifact import as_corpus
 from depthkit.artifacts.datasets import Style
 from depthkit.artifacts.samples import EVALUATED, Study, study
@@ -98,8 +98,11 @@ class Relation:
                     scale("log")
             if len(self.tasks):
                 figure.legend(loc="outside right upper", frameon=False)
+            if said := page.stamp(self.provenance):
+                figure.suptitle(said, x=0.995, ha="right", fontsize=6, color=figures.DARK)
             text = StringIO()
-            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+            metadata = {"Date": None, "Creator": None, "Description": said or None}
+            figure.savefig(text, format="svg", metadata=metadata)
         drawn = text.getvalue()
         return drawn[drawn.index("<svg") :]  # without the XML declaration, which HTML has not
 

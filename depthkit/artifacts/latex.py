@@ -13,6 +13,7 @@ _SYMBOLS = {
     "±": r"$\pm$",
     "\N{MULTIPLICATION SIGN}": r"$\times$",
     "·": r"$\cdot$",
+    "\N{DEGREE SIGN}": r"$^\circ$",
     "→": r"$\rightarrow$",
     "\N{MINUS SIGN}": "$-$",
     "\N{EN DASH}": "--",

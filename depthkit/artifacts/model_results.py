@@ -56,6 +56,10 @@ def models_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> Ta
         frame=frame,
         provenance=found.provenance,
         draw=lambda: _table_2(frame),
+        cells=(
+            *("model", "tasks", "runs", "pass_at_1", "segments", "turns", "minutes"),
+            *("tokens_k", "turns_passed", "minutes_passed"),
+        ),
         notes=tuple(notes),
     )
 

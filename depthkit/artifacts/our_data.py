@@ -154,6 +154,7 @@ def task_size_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) ->
         frame=frame,
         provenance=known_line(corpus, own),
         draw=lambda: sizes_view(frame, "depth-table-9"),
+        cells=("measure", "segment_median", "task_median"),
         notes=(*own.notes, *_unknown(own, frame)),
     )
 

@@ -65,6 +65,7 @@ def evaluation_text(corpus: Corpus, *, datasets: Sequence[str] | None = None) ->
         parts={"overlap": overlap, "measuring": measuring},
         provenance=found.provenance,
         draw=lambda: _table(frame),
+        cells=("model", "tasks", "refused", "invalid", "left_out"),
         notes=(*found.notes, *_measuring_note(corpus, measuring)),
     )
 

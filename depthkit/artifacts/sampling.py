@@ -82,6 +82,11 @@ def sampling_table(corpus: Corpus, *, datasets: Sequence[str] | None = None) -> 
         parts={"groups": parts},
         provenance=chosen.provenance,
         draw=lambda: _table_4(frame, parts),
+        # Tasks of a group are of the part groups
+        cells=(
+            *("group", "dataset", "groups", "evidence", "group"),
+            *("released", "released_passed", "sampled"),
+        ),
         notes=tuple(notes),
     )
 

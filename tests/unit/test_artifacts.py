@@ -262,4 +262,5 @@ def test_only_claims_read_what_was_published():
             if isinstance(node, ast.ImportFrom):
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
             if any("published" in name for name in names):
-                assert path.name in ("claims.py", "cross_checks.py")
+                # The last marks fitted cells in views, and computes nothing from it.
+                assert path.name in ("claims.py", "cross_checks.py", "artifact.py")

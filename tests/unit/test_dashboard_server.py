@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,6 +146,14 @@ def test_a_file_is_given_as_a_download_and_nothing_a_browser_would_run(address: 
     answer = get(f"{address}/demo/data/file?id={RUN}&name=agent/trajectory.json")
     assert answer.headers["Content-Type"] == "application/octet-stream"
     assert answer.headers["Content-Disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize("page", ["tasks", "runs"])
+def test_an_export_says_of_each_row_where_it_comes_from(address: str, page: str):
+    text = get(f"{address}/demo/data/{page}.csv?columns=dataset").text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows
+    assert {row["provenance"] for row in rows} == {"scripted"}
 
 
 def test_an_export_holds_no_formulas(address: str):

@@ -27,7 +27,7 @@ KNOWN = """
 begin end caption label centering footnotesize setlength tabcolsep linewidth extracolsep fill
 toprule midrule bottomrule cmidrule addlinespace multicolumn vspace raggedright scriptsize par
 bar leq geq rho pm times cdot rightarrow ldots textless textgreater textbackslash
-textasciitilde textasciicircum textbf
+textasciitilde textasciicircum textbf circ
 """
 HOSTILE = r"a_b & 50% \input{/etc} ~ ^ $z$ #1 <b> {"
 
@@ -197,3 +197,23 @@ def test_every_file_says_what_its_numbers_rest_on(
 
 def test_what_rests_on_no_run_is_not_stamped(built: list[Artifact]):
     assert {made.id for made in built if not made.stamp} >= {"depth/table-3", "depth/table-7"}
+
+
+def test_fitted_cells_that_no_paper_prints_are_marked(tmp_path: Path):
+    table = build("depth/table-1", "paper")
+    assert isinstance(table, Table)
+    check_latex(table.latex())
+    for text in (table.html(), table.latex().replace("$^\\circ$", "\N{DEGREE SIGN}")):
+        lines = re.split(r"</tr>|\\\\", text)
+        rows = {name: next(x for x in lines if name in x) for name in ("TMax", "Originals")}
+        assert "\N{DEGREE SIGN}" in rows["Originals"]
+        assert "\N{DEGREE SIGN}" not in rows["TMax"]
+        assert "\N{DEGREE SIGN} no printed number" in html.unescape(text)
+    assert "numbers that no paper prints are not marked" in build("depth/section-D", "paper").html()
+    for made in (build(name, "paper") for name in ids()):
+        if isinstance(made, Table) and made.cells:
+            assert made.view._tbl_data.shape == (len(made.frame), len(made.cells)), made.id
+
+
+def test_measured_and_scripted_tables_have_no_such_marks(built: list[Artifact]):
+    assert not any("\N{DEGREE SIGN}" in made.html() for made in built if isinstance(made, Table))
