@@ -48,7 +48,7 @@ bench: setup  ## time the trial runner against Harbor's own, side by side
 smoke-model: setup  ## let a small real model, served here, drive a tiny task (builds llama.cpp the first time)
 	@$(call with_engine,env/smoke-model.sh "$$0")
 
-tools:  ## build the tool set for task images that lack tmux or bash
+tools:  ## build the tool set: what guards verdicts, and tmux and bash for task images that lack them
 	@env/engine.sh run -- env/tools/build.sh
 
 lab: setup  ## open the notebooks in JupyterLab, the dashboard first

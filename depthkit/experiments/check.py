@@ -24,7 +24,7 @@ from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.text import printable
 from depthkit.trials import engine
 from depthkit.trials.run import ENVIRONMENT, ignore_thresholds, new_run_id, words_of
-from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, suspicion
+from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, doubt, suspicion
 
 if TYPE_CHECKING:
     from harbor.models.trial.config import EnvironmentConfig, TrialConfig
@@ -68,12 +68,14 @@ class TrialOutcome:
         segments: One for each segment of the task, whether or not it was reached.
         error: Why there is no verdict.
         suspect: Why the verdict may be forged, or would be taken for it.
+        unconfirmed: Why a pass could not be compared with one of the same files alone.
     """
 
     passed: bool | None
     segments: tuple[SegmentResult, ...]
     error: str | None = None
     suspect: str | None = None
+    unconfirmed: str | None = None
 
 
 @dataclass
@@ -272,6 +274,7 @@ def _outcome(task: LoadedTask, result: TrialResult, folder: Path) -> TrialOutcom
         segments=tuple(segments),
         error=_line(f"{error.exception_type}: {words_of(error)}") if error else None,
         suspect=suspicion(folder),
+        unconfirmed=doubt(folder),
     )
 
 
@@ -318,7 +321,10 @@ def _solution_faults(outcome: TrialOutcome, k: int, offline: str) -> list[str]:
     if outcome.passed:
         # Every honest pass of this task would be taken for a forged one.
         if outcome.suspect:
-            return [f"the reference solution passes, but its verdict is suspect: {outcome.suspect}"]
+            return [
+                f"the reference solution passes, but its verdict is suspect: {outcome.suspect}. "
+                f"No honest run of this task can count as solved; {_remedy(outcome.suspect)}."
+            ]
         return []
     faults = []
     for segment in outcome.segments:
@@ -333,6 +339,23 @@ def _solution_faults(outcome: TrialOutcome, k: int, offline: str) -> list[str]:
     return faults
 
 
+_SEPARATE = 'one with an environment of its own (environment_mode = "separate" in task.toml)'
+_REMEDIES = {
+    "was written before": "let nothing but the verifier write to /logs/verifier",
+    "after the verifier had returned": "let the verifier end what it starts before it returns",
+    "contradict each other": "let the verifier write one reward file",
+    "the verifier does not write": "let the verifier write one reward file",
+}
+
+
+def _remedy(suspicion: str) -> str:
+    """What to do about a task whose honest passes are suspect."""
+    known = {remedy: None for cause, remedy in _REMEDIES.items() if cause in suspicion}
+    return ", and ".join(known) or (
+        "let the verifier ask for nothing but files and running processes, or use " + _SEPARATE
+    )
+
+
 def _nothing_faults(outcome: TrialOutcome, k: int, strict: bool) -> list[str]:
     if outcome.passed:
         return ["doing nothing passes the task"]
@@ -343,10 +366,20 @@ def _nothing_faults(outcome: TrialOutcome, k: int, strict: bool) -> list[str]:
 
 
 def _notes(row: CheckedTask, task: LoadedTask, strict: bool) -> list[str]:
-    """Without ``strict``: segments that pass by themselves, though the task does not."""
+    """Passes that cannot be confirmed.
+
+    Without ``strict``: segments that pass by themselves, though the task does not.
+    """
+    notes = []
+    if row.solution and row.solution.passed and row.solution.unconfirmed:
+        notes.append(
+            f"the reference solution passes, but is not confirmed: {row.solution.unconfirmed}. "
+            "Passes of this task will count apart; a verifier that starts itself what it needs, "
+            f"or {_SEPARATE}, gives passes that are confirmed."
+        )
     if strict or task.record.k == 1 or row.nothing is None or row.nothing.passed:
-        return []
-    return _idle_segments(row.nothing)
+        return notes
+    return [*notes, *_idle_segments(row.nothing)]
 
 
 def _idle_segments(outcome: TrialOutcome) -> list[str]:

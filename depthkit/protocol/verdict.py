@@ -21,12 +21,16 @@ VERIFIER_ERRORS = frozenset(
     {
         "RewardFileEmptyError",
         "RewardFileNotFoundError",
+        "UnfitContainerError",
         "VerifierOutputParseError",
         "VerifierTimeoutError",
         "VerifierTooSlowError",
     }
 )
-"""Errors of a verifier that ran in a living container and came to no number."""
+"""Errors of a verifier that came to no number in a living container."""
+
+ENDED_ERROR = "ContainerEndedError"
+"""The container was ended from within: by the agent, once it has had a turn."""
 
 STOP_OF_ERROR: dict[str, Stop] = {
     "CancelledError": "cancelled",
@@ -168,9 +172,10 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
     An earlier segment counts only if it was marked complete; the last one is judged by the state
     it was left in. A segment marked complete in the last turn of the cap counts as passed, but the
     run fails, since the parts after it were not finished. A verifier that runs over its time or
-    gives no reward although the container lives does not pass: what the agent left can bring that
-    about, and a run is not to be made again until it comes out better. ``depthkit check`` tells
-    whether the verifier works on the reference solution.
+    gives no reward although the container lives does not pass, nor does a container that the agent
+    itself ended: what the agent did can bring that about, and a run is not to be made again until
+    it comes out better. ``depthkit check`` tells whether the verifier works on the reference
+    solution.
 
     Args:
         segments: The segments that were started, in order.
@@ -182,16 +187,19 @@ def judge(segments: Sequence[SegmentRecord], *, k: int) -> Judgement:
     started = [segment for segment in segments if segment.error != RUN_OVER_ERROR]
     passed = 0
     for number, segment in enumerate(started, start=1):
-        undecided = segment.error in VERIFIER_ERRORS
+        ended = segment.error == ENDED_ERROR and bool(segment.facts.get("turns"))
+        undecided = segment.error in VERIFIER_ERRORS or ended
         if segment.error not in (None, TIME_LIMIT_ERROR) and not undecided:
             return _no_result(segment, number)
         # A verifier only runs after an agent that ended as it should or was out of time.
-        timed_out = segment.error == TIME_LIMIT_ERROR or (undecided and _broken_off(segment.facts))
+        timed_out = segment.error == TIME_LIMIT_ERROR or (
+            undecided and not ended and _broken_off(segment.facts)
+        )
         if timed_out and (late := segment.facts.get("endpoint_silent")):
             # Whatever the state: the time was the endpoint's, so it says nothing of the model.
             line = f"the time limit came while the endpoint did not answer: {late}"
             return Judgement("none", "model_error", None, number, None, line)
-        stop: Stop = "time_limit" if timed_out else _stop(segment.facts)
+        stop: Stop = "time_limit" if timed_out else _stop(segment.facts, ended=ended)
         marked = stop == "submitted"
         if number < k and not marked:
             return _failed(stop, number, passed, k)
@@ -235,8 +243,10 @@ def _broken_off(facts: Mapping[str, Any]) -> bool:
     return facts.get("end") == "error"
 
 
-def _stop(facts: Mapping[str, Any]) -> Stop:
+def _stop(facts: Mapping[str, Any], *, ended: bool) -> Stop:
     match facts.get("end"):
+        case "error" if ended:
+            return "terminal_broken"  # before the verifier, and everything with it
         case "submitted":
             return "submitted"
         case "turns_used":

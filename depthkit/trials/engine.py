@@ -9,6 +9,7 @@ of an owner knows that its leftovers belong to nobody (:func:`clean`).
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import secrets
@@ -19,6 +20,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -409,6 +411,48 @@ def _warn_of_network() -> None:
         ),
         stacklevel=1,
     )
+
+
+def ended_at_once(container: Container) -> str | None:
+    """What is wrong with an image whose container ended before anything was done in it."""
+    state = container.attrs.get("State", {})
+    if state.get("Status") != "exited":
+        return None
+    entry = container.attrs["Config"].get("Entrypoint")
+    why = f"ENTRYPOINT {json.dumps(entry)} does not" if entry else "first process did not"
+    return (
+        f"it ended at once with status {state['ExitCode']}: its {why} run the command that it is "
+        'given (exec "$@"); mend the Dockerfile.'
+    )
+
+
+def ended_by_itself(container: Container) -> str | None:
+    """How a container's first process ended, if nobody outside killed it; ``None`` if not known.
+
+    A container that was removed, one that somebody killed or stopped, and one that went with its
+    engine did not end by itself. The engine remembers few events, and none from before it was
+    started; without the one of the end it cannot tell.
+    """
+    try:
+        container.reload()
+        state, api = container.attrs["State"], client()
+        if state["Status"] != "exited":
+            return None
+        # Until the engine's own present, or it would wait for what is still to come.
+        now = datetime.fromisoformat(api.info()["SystemTime"]).timestamp()
+        seen = api.events(  # type: ignore[call-overload]
+            since=1,
+            until=f"{now:.9f}",
+            filters={"container": container.id, "event": ["kill", "die"]},
+            decode=True,
+        )
+        kinds = {event["Action"] for event in seen}
+    except (APIError, OSError):
+        return None
+    if kinds != {"die"}:
+        return None
+    status = f"status {state['ExitCode']}{', out of memory' if state['OOMKilled'] else ''}"
+    return f"the container's first process was ended from within ({status})"
 
 
 def public_network() -> str:

@@ -3,14 +3,14 @@
 Given to Harbor by import path. Beside Harbor's compose environment it makes ``no-network`` work
 without a sidecar, runs an init process, enforces CPU and memory limits, labels all it makes with
 its owner (:mod:`depthkit.trials.engine`), gives images what they lack for a trial
-(:mod:`depthkit.trials.tools`), and costs a fraction of the time for each command.
+(:mod:`depthkit.trials.tools`), tells how a container died, and costs a fraction of the time for
+each command.
 Tasks with a compose file go to Harbor's own Docker environment.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import tarfile
 import tempfile
@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import cast, override
+from typing import Any, cast, override
 
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
@@ -52,6 +52,10 @@ class ContainerDiedError(RuntimeError):
     """The container is gone or stopped, so nothing can be executed in it."""
 
 
+class ContainerEndedError(ContainerDiedError):
+    """Its first process ended from within, with nobody outside having a hand in it."""
+
+
 class DockerEnvironment(BaseEnvironment):
     """One container, driven over the engine's API."""
 
@@ -64,6 +68,9 @@ class DockerEnvironment(BaseEnvironment):
     _answered = False
     lacks: frozenset[str] = frozenset()
     """Names of what the image lacks for a trial (:mod:`depthkit.trials.tools`)."""
+    guarded: bool = False
+    """Whether the container has the tool set, so that its own programs need not be trusted."""
+    hostname: str | None = None  # by default the engine gives it one
 
     @staticmethod
     @override
@@ -179,10 +186,13 @@ class DockerEnvironment(BaseEnvironment):
     def _run(self, missing: tools.Missing) -> Container:
         cpus = self._effective_cpus
         memory = f"{megabytes}m" if (megabytes := self._effective_memory_mb) else None
+        options = missing.run_options(self._startup_env())
+        self.guarded = "volumes_from" in options
         return engine.client().containers.run(
             missing.image,
             missing.keep_alive(),
             name=f"{self.session_id}-{uuid.uuid4().hex[:8]}",
+            hostname=self.hostname,
             detach=True,
             init=True,
             labels=engine.owner().labels,
@@ -194,7 +204,7 @@ class DockerEnvironment(BaseEnvironment):
             pids_limit=MOST_PROCESSES,
             working_dir=self.task_env_config.workdir,
             mounts=[self._mount(mount) for mount in self._host_mounts],
-            **missing.run_options(self._startup_env()),
+            **options,
         )
 
     @staticmethod
@@ -338,6 +348,13 @@ class DockerEnvironment(BaseEnvironment):
                 await callback(result.stderr, "stderr")
         return result
 
+    async def exec_guarded(self, command: str) -> ExecResult:
+        """Run a command as root, where ``guarded`` with the programs of the tool set alone."""
+        own: dict[str, Any] = (
+            {"shell": tools.GUARD, "env": tools.GUARD_VARIABLES} if self.guarded else {}
+        )
+        return await in_thread(lambda: self._exec(command, cwd="/", user="root", **own))
+
     async def _exec_within(
         self,
         seconds: float,
@@ -366,10 +383,11 @@ class DockerEnvironment(BaseEnvironment):
         cwd: str | None = None,
         env: dict[str, str] | None = None,
         user: str | int | None = None,
+        shell: Sequence[str] = ("bash",),
     ) -> ExecResult:
         def run() -> ExecResult:
             code, output = self.container.exec_run(
-                ["bash", "-c", command],
+                [*shell, "-c", command],
                 demux=True,
                 environment=env,
                 # By number, since an image need not have a list of users.
@@ -378,9 +396,7 @@ class DockerEnvironment(BaseEnvironment):
             )
             # A command of a container that was killed ends as if it had been killed itself.
             if code is None or (code > 128 and self._dying()):
-                raise ContainerDiedError(
-                    f"{self.session_id}: {self._overfull or 'the container died during a command'}"
-                )
+                raise self._death(" during a command")
             self._answered = True
             out, err = cast("tuple[bytes | None, bytes | None]", output)
             return ExecResult(stdout=_text(out), stderr=_text(err), return_code=code)
@@ -393,20 +409,17 @@ class DockerEnvironment(BaseEnvironment):
         except (APIError, ConnectionError, OSError) as error:
             if isinstance(error, FileNotFoundError) or self._alive():
                 raise
-            why = self._overfull or self._ended_at_once() or error
-            raise ContainerDiedError(f"{self.session_id}: the container died: {why}") from error
+            raise self._death(f": {error}") from error
 
-    def _ended_at_once(self) -> str | None:
-        """What is wrong with an image whose container ended before anything was done in it."""
-        state = {} if self._container is None else self._container.attrs.get("State", {})
-        if self._answered or self._container is None or state.get("Status") != "exited":
-            return None
-        entry = self._container.attrs["Config"].get("Entrypoint")
-        why = f"ENTRYPOINT {json.dumps(entry)} does not" if entry else "first process did not"
-        return (
-            f"it ended at once with status {state['ExitCode']}: its {why} run the command that it "
-            'is given (exec "$@"); mend the Dockerfile.'
-        )
+    def _death(self, when: str) -> ContainerDiedError:
+        container = self._container
+        if self._overfull:
+            return ContainerEndedError(f"{self.session_id}: {self._overfull}")
+        if container and not self._answered and (why := engine.ended_at_once(container)):
+            when = f": {why}"
+        elif container and (how := engine.ended_by_itself(container)):
+            return ContainerEndedError(f"{self.session_id}: {how}")
+        return ContainerDiedError(f"{self.session_id}: the container died{when}")
 
     def _alive(self) -> bool:
         if self._container is None:

@@ -24,7 +24,7 @@ from depthkit.trials import engine
 from depthkit.trials.checks import CheckOutcome, run_checks
 from depthkit.trials.environment import DockerEnvironment
 from depthkit.trials.offline import OfflineEnvironment
-from depthkit.trials.snapshot import other_processes, take_snapshot
+from depthkit.trials.snapshot import not_in_a_snapshot, other_processes, take_snapshot
 from depthkit.trials.traces import as_root
 
 SOLUTION = "/solution"
@@ -173,14 +173,11 @@ async def resting_image(environment: DockerEnvironment) -> Image | None:
     """A snapshot of a container that is at rest; ``None`` where it would lose something.
 
     A snapshot keeps files alone: no process beside the one that keeps the container alive may run,
-    and nothing may be in shared memory.
+    and nothing may be there that it does not hold.
 
     Raises:
         NoSnapshotError: It cannot be made.
     """
-    if await other_processes(environment):
-        return None
-    listed = await environment.exec("ls -A /dev/shm 2>/dev/null", user="root")
-    if (listed.stdout or "").strip():
+    if await other_processes(environment) or await not_in_a_snapshot(environment):
         return None
     return await take_snapshot(environment)

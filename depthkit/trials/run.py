@@ -25,7 +25,7 @@ from depthkit.model import Run
 from depthkit.protocol import Planned
 from depthkit.protocol.verdict import SegmentRecord, judge, passes, rewards_kept
 from depthkit.trials import engine
-from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, doubt, suspicion
+from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, confirmed, doubt, suspicion
 
 if TYPE_CHECKING:
     from harbor.models.trial.config import TrialConfig
@@ -266,6 +266,7 @@ def _record(
         verdict=judgement.verdict,
         stop=judgement.stop,
         suspect=suspect is not None,
+        confirmed=confirmed(trial.paths.trial_dir) if judgement.verdict == "passed" else None,
         stop_segment=judgement.stop_segment,
         segments_passed=judgement.segments_passed,
         reward=judgement.reward,

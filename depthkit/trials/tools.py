@@ -1,8 +1,13 @@
-"""The tool set for images that lack what a trial needs of them.
+"""The tool set: what a trial needs of an image that lacks it, and what nobody can replace.
 
 terminus-2 drives a terminal in tmux, and every command goes through bash. An image without one of
-them gets both in one read-only folder, from the image that ``env/tools/build.sh`` makes; its own
+them finds both in one read-only folder, from the image that ``env/tools/build.sh`` makes; its own
 programs stay as they are and come first on PATH. Nothing is installed in a trial.
+
+Every container has the folder where it has been built, also one that lacks nothing: what is done
+around a verification is done with its programs (:data:`GUARD`), since an agent that is root may
+have put others in the place of the image's. They are static, so ``/etc/ld.so.preload`` is nothing
+to them, and look up users in ``/etc/passwd`` alone.
 """
 
 from __future__ import annotations
@@ -42,6 +47,15 @@ BASICS = (
 )
 """What Harbor and this package expect beside; in ``FOLDER/box``, for images without even these."""
 
+GUARD = (f"{FOLDER}/bin/bash", "-p")
+"""The shell of the guards, and :data:`GUARD_VARIABLES` what it is to be started with."""
+
+GUARD_VARIABLES = {
+    "PATH": f"{FOLDER}/box",
+    "LC_ALL": "C",
+    "SHELL": GUARD[0],  # or bash would look it up, through the container's name service
+}
+
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROBE = (
     f"for tool in {' '.join((*SESSION, *BASICS))}; do "
@@ -76,11 +90,16 @@ class Missing:
         Args:
             variables: The environment that the task asks for.
 
+        Returns:
+            dict: With ``volumes_from`` where there is a tool set.
+
         Raises:
             DepthkitError: If the tool set is needed and has not been built.
         """
+        holder = _holder(self)
+        mounted = {"volumes_from": [f"{holder}:ro"]} if holder else {}
         if not self.tools:
-            return {"environment": variables}
+            return {"environment": variables, **mounted}
         folders = [f"{FOLDER}/bin"] if self.tools & set(SESSION) else []
         if self.tools & set(BASICS):
             folders.append(f"{FOLDER}/box")
@@ -92,7 +111,7 @@ class Missing:
         made = {**variables, "PATH": ":".join([*kept, *folders])}
         if "bash" in self.tools and not before.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
             made["LC_CTYPE"] = "C.UTF-8"  # Or bash would show letters beyond ASCII as numbers.
-        return {"environment": made, "volumes_from": [f"{_holder(self)}:ro"]}
+        return {"environment": made, **mounted}
 
 
 _guard = threading.Lock()
@@ -137,8 +156,10 @@ def look(image: Image, container: Container) -> Missing:
     return found
 
 
-def _holder(missing: Missing) -> str:
+def _holder(missing: Missing) -> str | None:
     """The container, never started, whose volume is the tool set; one a process.
+
+    ``None`` where the tool set has not been built and the image lacks nothing.
 
     It belongs to the process, so its volume goes with it, and no other process can meet the
     volume half filled. It lives in the engine, which may be on another host.
@@ -151,6 +172,8 @@ def _holder(missing: Missing) -> str:
                 # Created from the image, an empty volume is filled with what the image has there.
                 made = engine.client().containers.create(IMAGE, labels=owner.labels)
             except ImageNotFound as error:
+                if not missing.tools:
+                    return None
                 tools = ", ".join(tool for tool in SESSION if tool in missing.tools)
                 image = (missing.image.tags or [str(missing.image.short_id)])[0]
                 raise DepthkitError(

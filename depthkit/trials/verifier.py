@@ -2,12 +2,13 @@
 
 Harbor's verifier writes its verdict into a file of a world-writable folder in the container in
 which the agent's processes still run. Released tasks must be verified that way. Around Harbor's
-own verifier, which runs unchanged, the following is done; whatever it finds makes the run
-``suspect``, and a suspect run never counts as a pass.
+own verifier, which runs unchanged, the following is done, with the programs of the tool set and
+the engine's archive API alone; whatever it finds makes the run ``suspect``, and a suspect run
+never counts as a pass.
 
 Before: the files of the container are kept as a snapshot, its processes are listed from the
-engine's host, and ``/logs/verifier`` is emptied and closed to all but the verifier's user. Where
-the agent has a user of its own, so is ``/tests``.
+engine's host, what the agent left in ``/tests`` is removed, and ``/logs/verifier`` is emptied and
+closed to all but the verifier's user. Where the agent has a user of its own, so is ``/tests``.
 
 At the start: a reward file that is there already was written by somebody else.
 
@@ -16,14 +17,18 @@ verdict. Two reward files that contradict each other have two authors.
 
 Where the verdict is a pass, then: *bait*, two reward files that say "failed", put into the
 emptied folder for a second; nobody has a reason to touch them. Meanwhile the same verifier runs
-on the snapshot, in a fresh container without the agent's processes. If it fails there, twice, and
-the live container ran nothing but an idle terminal, then something else than the state of the
-container made it pass. If other processes ran, the task may need them (a service that is to be
-checked), and the run's detail says that the two could not be compared. A reward file that the
-verifier does not write in the snapshot was not written by it in the container either.
+on the snapshot, in a fresh container of the same name without the agent's processes. If it fails
+there, twice, and the live container had nothing that a snapshot does not hold, then something else
+than the state of the container made it pass. If it had (a service that is to be checked, a socket,
+an access list), the task may need that, and the run's detail says that the two could not be
+compared. A reward file that the verifier does not write in the snapshot, and that no test names,
+was not written by it in the container either.
 
 Afterwards: processes and temporary files of the verifier, ``/tests`` and ``/logs/verifier`` are
 gone, so a later segment finds nothing of the checks.
+
+A container that the agent's processes bring to an end, or to a state in which nothing can be
+verified, is a result and no fault of ours: else a run that fails could ask for another try.
 
 What a root agent can still do is in ``docs/verdicts.md``. Verifiers in an environment of their
 own (``environment_mode = "separate"``) meet no process of the agent and run as they are.
@@ -34,18 +39,20 @@ from __future__ import annotations
 import asyncio
 import shlex
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, override
+from typing import TYPE_CHECKING, cast, override
 
-from docker.errors import DockerException
-from harbor.environments.base import BaseEnvironment, ExecResult
+from docker.errors import APIError, DockerException
+from harbor.environments.base import BaseEnvironment
 from harbor.models.task.config import StepConfig, VerifierEnvironmentMode
 from harbor.models.task.verifier_mode import resolve_step_verifier_mode, resolve_task_verifier_mode
 from harbor.models.trial.paths import EnvironmentPaths, TrialPaths
 from harbor.models.verifier.result import VerifierResult
 from harbor.verifier.verifier import (
+    AddTestsDirError,
     DownloadVerifierDirError,
     RewardFileEmptyError,
     RewardFileNotFoundError,
@@ -55,16 +62,22 @@ from harbor.verifier.verifier import (
 
 from depthkit.protocol.verdict import passes
 from depthkit.tasks.text import printable
+from depthkit.trials import engine
 from depthkit.trials.copying import TooLargeError
-from depthkit.trials.environment import DockerEnvironment
+from depthkit.trials.environment import ContainerEndedError, DockerEnvironment
 from depthkit.trials.snapshot import (
+    SHOW_ENGINE_FILES,
     NoSnapshotError,
     drop_snapshot,
+    engine_files,
+    not_in_a_snapshot,
     other_processes,
+    removal_of_added,
     started_from,
     take_snapshot,
 )
-from depthkit.trials.traces import as_root, no_traces
+from depthkit.trials.threads import in_thread
+from depthkit.trials.traces import Threshold, UnfitContainerError, as_root, no_traces
 from depthkit.trials.watch import Watch
 
 if TYPE_CHECKING:
@@ -80,9 +93,33 @@ _REWARDS = ("reward.txt", "reward.json")
 _BAIT = {"reward.txt": "0\n", "reward.json": '{"reward": 0}\n'}
 _NO_REWARD = (RewardFileNotFoundError, RewardFileEmptyError, VerifierOutputParseError)
 
+_UNGUARDED = (
+    "the tool set is not built (make tools), so the guards ran programs that the agent may have "
+    "replaced"
+)
+
 
 class VerifierTooSlowError(RuntimeError):
     """The verifier took longer than the task allows, so there is no verdict."""
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The container as it was before the verification.
+
+    Attributes:
+        snapshot: Its files, or why there is none.
+        planted: Removes what the agent put where the tests will be; nothing if it is empty.
+        closing: What else has been done to it.
+        of_the_engine: Contents of the engine's files, as they were shown.
+        running: Its processes beside the idle terminal; ``None`` if the engine could not list them.
+    """
+
+    snapshot: Image | NoSnapshotError
+    planted: str
+    closing: str
+    of_the_engine: str
+    running: list[str] | None
 
 
 class WatchedVerifier(Verifier):
@@ -94,14 +131,36 @@ class WatchedVerifier(Verifier):
 
         Raises:
             VerifierTooSlowError: If the verifier takes longer than the task allows.
+            ContainerEndedError: If the container is ended from within meanwhile.
+            UnfitContainerError: If what the agent left cannot be verified at all.
         """
-        if self._is_separate():
-            return await super().verify()
         watch = Watch(self.step_name)
+        if self._is_separate():
+            result = await super().verify()
+            watch.rewards, watch.confirmed = result.rewards, passes(result.rewards) or None
+            watch.append_to(self.trial_paths.trial_dir)
+            return result
         try:
             return await self._verify_watched(watch)
+        except Exception as error:
+            await self._raise_what_the_agent_did(watch, error)
+            raise
         finally:
             watch.append_to(self.trial_paths.trial_dir)
+
+    async def _raise_what_the_agent_did(self, watch: Watch, error: Exception) -> None:
+        """Raise what says so, where an error is the container's and not the engine's."""
+        environment, cause = self.environment, error.__cause__
+        if not isinstance(environment, DockerEnvironment):
+            return
+        if how := await in_thread(lambda: engine.ended_by_itself(environment.container)):
+            watch.suspect.append(f"{how} while it was verified")
+            raise ContainerEndedError(f"{environment.session_id}: {how}") from error
+        if isinstance(error, AddTestsDirError | DownloadVerifierDirError) and (
+            isinstance(cause, FileNotFoundError)
+            or (isinstance(cause, APIError) and cause.is_client_error())
+        ):
+            raise UnfitContainerError(f"{environment.session_id}: {error} {cause}") from error
 
     @property
     def _step(self) -> StepConfig | None:
@@ -123,10 +182,15 @@ class WatchedVerifier(Verifier):
 
     async def _verify_watched(self, watch: Watch) -> VerifierResult:
         async with self._snapshot() as snapshot:
-            running, closing = await self._processes(), await self._closing()
+            running = await self._processes()
+            planted = await removal_of_added(self.environment, _TESTS)
+            closing = await self._closing()
             async with no_traces(
-                self.environment, prepare=closing, emptied=[_TESTS, _LOGS]
+                self.environment,
+                prepare=f"{planted}\n{closing}\n{SHOW_ENGINE_FILES}",
+                emptied=[_TESTS, _LOGS],
             ) as marked:
+                before = _Before(snapshot, planted, closing, marked.said, running)
                 result = await self._verify_live(watch, marked.variables)
                 watch.rewards = result.rewards
                 contents = _rewards_in(self.trial_paths.verifier_dir)
@@ -135,18 +199,24 @@ class WatchedVerifier(Verifier):
                 if passes(result.rewards):
                     bait = asyncio.create_task(self._lay_bait(watch))
                     try:
-                        await self._compare(watch, snapshot, closing, running, set(contents))
+                        await self._compare(watch, before, set(contents))
                     finally:
                         await bait
+                    if isinstance(self.environment, DockerEnvironment) and (
+                        not self.environment.guarded
+                    ):
+                        watch.note = "; ".join(filter(None, [watch.note, _UNGUARDED]))
             return result
 
     async def _verify_live(self, watch: Watch, variables: dict[str, str]) -> VerifierResult:
         environment, override = self.environment, self.override_env
         declared = {**self.task.config.verifier.env, **(self.verifier_env or {}), **override}
         self.override_env = {**variables, **declared}
-        self.environment = cast(
-            "BaseEnvironment", _Threshold(environment, lambda first: self._at_start(watch, first))
-        )
+
+        async def start(first: str) -> None:
+            await _at_start(environment, watch, first)
+
+        self.environment = cast("BaseEnvironment", Threshold(environment, start))
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 return await super().verify()
@@ -208,17 +278,6 @@ class WatchedVerifier(Verifier):
 
     # --- at the start, on return, after it ---
 
-    async def _at_start(self, watch: Watch, first: str) -> None:
-        """Look for reward files, then run what is to be run first; through Harbor's environment."""
-        names = " -o ".join(f"-name {name}" for name in _REWARDS)
-        found = await as_root(
-            self.environment,
-            f"find {_LOGS} -mindepth 1 -maxdepth 1 \\( {names} \\) -print -exec rm -rf {{}} + "
-            f"|| exit\n{first}\n:",
-        )
-        if found.strip():
-            watch.suspect.append("a reward file was written before the verifier started")
-
     def _parsed(self, name: str) -> Mapping[str, float] | None:
         try:
             json_one = name.endswith(".json")
@@ -245,48 +304,51 @@ class WatchedVerifier(Verifier):
             if not untouched:
                 watch.suspect.append("a reward file was written after the verifier had returned")
 
-    async def _compare(
-        self,
-        watch: Watch,
-        snapshot: Image | NoSnapshotError,
-        closing: str,
-        running: list[str] | None,
-        written: set[str],
-    ) -> None:
+    async def _compare(self, watch: Watch, before: _Before, written: set[str]) -> None:
         """Verify the snapshot."""
+        snapshot, beside = before.snapshot, before.running
         if isinstance(snapshot, NoSnapshotError):
             watch.note = f"there was no snapshot to compare with: {snapshot}"
             return
         try:
             # Twice if it fails and that is to count, since a verdict may vary by itself.
-            for _ in range(1 if running else 2):
-                rewards, names = await self._verify_copy(snapshot, closing)
+            for _ in range(1 if beside else 2):
+                rewards, names = await self._verify_copy(snapshot, before)
                 watch.confirmed = bool(passes(rewards))
                 if watch.confirmed:
                     break
-            fleeting = [] if watch.confirmed else await self._in_memory()
+            if not watch.confirmed and beside == []:
+                live = cast("DockerEnvironment", self.environment)
+                beside = await not_in_a_snapshot(live, self._test_texts())
         except (DockerException, RuntimeError, TimeoutError) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            watch.note = f"the snapshot could not be verified: {reason}"
+            watch.note, watch.confirmed = f"the snapshot could not be verified: {reason}", None
             return
         if len(written) > 1 and len(names) == 1:
             other = min(written - names)
-            watch.suspect.append(f"the verifier does not write {other}, but it was there")
+            if not any(other in text for text in self._test_texts()):
+                watch.suspect.append(f"the verifier does not write {other}, but it was there")
         if watch.confirmed:
             return
-        if running is not None and not running and not fleeting:
+        if beside == []:
             watch.suspect.append(
                 "the same files fail the same verifier where none of the agent's processes run"
             )
             return
-        what = ", ".join(printable(args)[:60] for args in [*(running or []), *fleeting][:5])
+        watch.confirmed = None
+        what = ", ".join(printable(each)[:80] for each in (beside or [])[:5])
         watch.note = (
             "the snapshot fails, but could not be compared: the container also had "
             f"{what or 'processes that the engine could not list'}"
         )
 
+    def _test_texts(self) -> list[str]:
+        """What the files of the verifier say."""
+        found = (path for folder in self._resolve_tests()[0] for path in sorted(folder.rglob("*")))
+        return [path.read_text("utf-8", "replace") for path in found if path.is_file()]
+
     async def _verify_copy(
-        self, image: Image, closing: str
+        self, image: Image, before: _Before
     ) -> tuple[Mapping[str, float] | None, set[str]]:
         """The verdict on a snapshot, and the names of the reward files written there."""
         with tempfile.TemporaryDirectory(prefix="depthkit-") as folder:
@@ -298,55 +360,38 @@ class WatchedVerifier(Verifier):
             ):
 
                 async def start(first: str) -> None:
-                    await as_root(twin, f"{closing}\nset +e\n{first}\n:")
+                    live = cast("DockerEnvironment", self.environment)
+                    files = engine_files(before.of_the_engine, live, twin)
+                    await as_root(twin, f"{before.closing}\nset +e\n{files}\n{first}\n:")
 
                 verifier = Verifier(
                     task=self.task,
                     trial_paths=paths,
-                    environment=cast("BaseEnvironment", _Threshold(twin, start)),
+                    environment=cast("BaseEnvironment", Threshold(twin, start)),
                     override_env=self.override_env,
                     logger=self.logger,
                     verifier_env=self.verifier_env,
                     step_name=self.step_name,
                 )
                 try:
+                    if before.planted:
+                        await as_root(twin, before.planted)
                     rewards = (await verifier.verify()).rewards
                 except _NO_REWARD:
                     rewards = None
             return rewards, set(_rewards_in(paths.verifier_dir))
 
-    async def _in_memory(self) -> list[str]:
-        """Files of the live container that no snapshot holds."""
-        listed = await self.environment.exec("ls -A /dev/shm 2>/dev/null", user="root")
-        return [f"{name} in shared memory" for name in (listed.stdout or "").splitlines()]
 
-
-class _Threshold:
-    """The environment as Harbor's verifier sees it, which tells when the script is about to start.
-
-    Of the commands that the verifier executes, the script alone runs as the default user. What
-    root is to do before it is held back until then, since each command takes its time: it is handed
-    over with the word that the script starts.
-    """
-
-    def __init__(
-        self, environment: BaseEnvironment, at_start: Callable[[str], Awaitable[None]]
-    ) -> None:
-        self._environment = environment
-        self._at_start = at_start
-        self._held: list[str] | None = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._environment, name)
-
-    async def exec(self, command: str, *, user: str | int | None = None, **kwargs: Any) -> Any:
-        if user == "root" and not kwargs and self._held is not None:
-            self._held.append(command)
-            return ExecResult(return_code=0)
-        if user is None and self._held is not None:
-            first, self._held = "\n".join(self._held), None
-            await self._at_start(first)
-        return await self._environment.exec(command, user=user, **kwargs)
+async def _at_start(environment: BaseEnvironment, watch: Watch, first: str) -> None:
+    """Look for reward files, then run what is to be run first."""
+    names = " -o ".join(f"-name {name}" for name in _REWARDS)
+    found = await as_root(
+        environment,
+        f"find {_LOGS} -mindepth 1 -maxdepth 1 \\( {names} \\) -print -exec rm -rf {{}} + "
+        f"|| exit\n{first}\n:",
+    )
+    if found.strip():
+        watch.suspect.append("a reward file was written before the verifier started")
 
 
 def _close(folder: str, owner: str | int) -> list[str]:

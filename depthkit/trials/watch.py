@@ -32,7 +32,7 @@ class Watch:
         rewards: The verdict as it was read; ``None`` if there was none.
         suspect: What speaks for a forged verdict.
         note: Why the snapshot could not be compared.
-        confirmed: Whether the snapshot passed as well; ``None`` where it was not verified.
+        confirmed: Whether the snapshot passed as well; ``None`` where the two were not compared.
     """
 
     step: str | None
@@ -57,14 +57,25 @@ def doubt(trial_dir: Path) -> str | None:
     return _said(trial_dir, lambda watch: [watch["note"]] if watch["note"] else [])
 
 
-def _said(trial_dir: Path, pick: Callable[[dict[str, Any]], list[str]]) -> str | None:
+def confirmed(trial_dir: Path) -> bool | None:
+    """Whether the verdicts of a trial that passed were confirmed, each of them.
+
+    ``None`` where one was not compared, and none failed to be confirmed.
+    """
+    found = [watch["confirmed"] for watch in _watches(trial_dir)] or [None]
+    return False if False in found else None if None in found else True
+
+
+def _watches(trial_dir: Path) -> list[dict[str, Any]]:
     path = trial_dir / VERDICTS_FILE
-    if not path.is_file():
-        return None
-    watches = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return [json.loads(line) for line in lines]
+
+
+def _said(trial_dir: Path, pick: Callable[[dict[str, Any]], list[str]]) -> str | None:
     found = [
         f"segment {watch['step']}: {text}" if watch["step"] else text
-        for watch in watches
+        for watch in _watches(trial_dir)
         for text in pick(watch)
     ]
     return "; ".join(found) or None

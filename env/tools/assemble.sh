@@ -4,7 +4,7 @@
 #   bin/      tmux and bash: run by name once this folder is on PATH
 #   box/      the few other commands that a trial needs, for images that lack even those
 #   lib/      the loader and the libraries of the above, the locale C.UTF-8
-#   libexec/  the programs themselves
+#   libexec/  the programs themselves, and getfattr, which tells what a snapshot cannot hold
 #   share/    descriptions of terminals
 #
 # Nothing of it looks outside /.dk: it runs in images with another C library or with none. The name
@@ -20,16 +20,20 @@ libraries=$(ls -d "$root"/lib/*-linux-gnu "$root"/usr/lib/*-linux-gnu | tr '\n' 
 # --- programs, and the libraries they ask for ---
 
 cp "$root/bin/bash-static" bin/bash
-cp "$root/usr/bin/tmux" "$root/bin/busybox" libexec/
-lib/ld.so --library-path "$libraries" --list libexec/tmux |
-    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | grep -v /ld-linux | while read -r library; do cp "$library" lib/; done
-lib/ld.so --library-path "$libraries" "$root/usr/bin/patchelf" \
-    --set-interpreter /.dk/lib/ld.so --force-rpath --set-rpath /.dk/lib libexec/tmux
+cp "$root/usr/bin/tmux" "$root/usr/bin/getfattr" "$root/bin/busybox" libexec/
+for program in tmux getfattr; do
+    lib/ld.so --library-path "$libraries" --list libexec/$program |
+        sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | grep -v /ld-linux | while read -r library; do cp "$library" lib/; done
+    lib/ld.so --library-path "$libraries" "$root/usr/bin/patchelf" \
+        --set-interpreter /.dk/lib/ld.so --force-rpath --set-rpath /.dk/lib libexec/$program
+done
 cp -R "$root/usr/lib/locale/C.utf8" lib/locale/
 # Without a description of the terminal bash would show a long command as one line, its end only.
 mkdir share && cp -R "$root/lib/terminfo" share/
 sed -i 's|/usr/lib/locale|/.dk/lib/locale|g; s|/usr/share/terminfo|/.dk/share/terminfo|g' lib/libc.so.6 bin/bash
 sed -i 's|/bin/sh|/.dk/sh|g' libexec/tmux
+# What an agent puts before every program of the container is none of these.
+sed -i 's|/etc/ld.so.preload|/.dk/ld.so.preload|g' lib/ld.so
 ln -s bin/bash sh
 
 # --- how they are started ---

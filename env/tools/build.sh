@@ -25,7 +25,7 @@ from_packages() {
     {
         # Unpacked only: none of the packages is set up, and none of their scripts runs.
         mmdebstrap --quiet --variant=extract --aptopt='Acquire::Languages "none"' \
-            --include=bash-static,busybox-static,libc-bin,ncurses-base,patchelf,tmux \
+            --include=attr,bash-static,busybox-static,libc-bin,ncurses-base,patchelf,tmux \
             bookworm "$work/root" "$work/sources.list" &&
             sh "$here/assemble.sh" "$work/root" "$work/out"
     } 2>"$log" || {

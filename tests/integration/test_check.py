@@ -21,6 +21,20 @@ ONLINE = """\
 """
 
 
+SERVED = """\
+#!/bin/bash
+reward=0
+page='import urllib.request as u; print(u.urlopen("http://127.0.0.1:8000/out").read())'
+if python3 -c "$page" | grep -q done; then reward=1; fi
+echo $reward > /logs/verifier/reward.txt
+"""
+TWO_FACED = """\
+#!/bin/bash
+[ -e /app/out ] && echo '{"reward": 1}' > /logs/verifier/reward.json
+echo 0 > /logs/verifier/reward.txt
+"""
+
+
 def write_tasks(folder: Path) -> None:
     write_toy(folder / "good")
     write_segments(folder / "good-parts", 2)
@@ -36,6 +50,11 @@ def write_tasks(folder: Path) -> None:
     networked = write_toy(folder / "networked")
     (networked / "task.toml").write_text(TASK_TOML.replace("no-network", "public"))
     (networked / "solution" / "solve.sh").write_text(ONLINE)
+    served = write_toy(folder / "served", test=SERVED)
+    (served / "solution" / "solve.sh").write_text(
+        "#!/bin/bash\ncd /app; echo done > out\nsetsid python3 -m http.server >/dev/null 2>&1 &\n"
+    )
+    write_toy(folder / "two-faced", test=TWO_FACED)
     silent = write_toy(folder / "silent", test="#!/bin/bash\ntrue\n")
     assert silent.is_dir()
     ends = write_toy(folder / "ends") / "environment" / "Dockerfile"
@@ -71,10 +90,24 @@ def rows(folder: Path) -> dict[str, Any]:
 
 
 def test_tasks_whose_solution_passes_and_that_nothing_fails_are_ok(rows: dict[str, Any]) -> None:
-    assert {name for name, row in rows.items() if row["ok"]} == {"good", "good-parts", "lax-parts"}
+    fit = {"good", "good-parts", "lax-parts", "served"}
+    assert {name for name, row in rows.items() if row["ok"]} == fit
     assert [s["passed"] for s in rows["good-parts"]["solution"]["segments"]] == [True, True]
     assert [s["passed"] for s in rows["good-parts"]["nothing"]["segments"]] == [False, False]
     assert rows["good"]["dataset"] == "set"
+
+
+def test_passes_that_would_be_suspect_or_unconfirmed_are_told_with_cause_and_remedy(
+    rows: dict[str, Any],
+) -> None:
+    (fault,) = rows["two-faced"]["faults"]
+    assert "contradict each other" in fault
+    assert "let the verifier write one reward file" in fault
+    (note,) = rows["served"]["notes"]
+    assert "http.server" in note
+    assert 'environment_mode = "separate"' in note
+    assert rows["served"]["solution"]["unconfirmed"]
+    assert rows["good"]["solution"]["unconfirmed"] is None
 
 
 def test_a_solution_that_fails_is_shown_with_the_last_lines(rows: dict[str, Any]) -> None:

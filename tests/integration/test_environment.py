@@ -21,8 +21,12 @@ from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPol
 from harbor.models.trial.paths import TrialPaths
 
 from depthkit.errors import DepthkitError, DepthkitWarning
-from depthkit.trials import copying, engine, environment, images
-from depthkit.trials.environment import ContainerDiedError, DockerEnvironment
+from depthkit.trials import copying, engine, environment, images, tools
+from depthkit.trials.environment import (
+    ContainerDiedError,
+    ContainerEndedError,
+    DockerEnvironment,
+)
 
 pytestmark = pytest.mark.docker
 
@@ -376,6 +380,49 @@ def test_a_container_that_dies_during_a_command_is_noticed(ours: Opened) -> None
             env.container.kill()
             with pytest.raises(ContainerDiedError):
                 await asyncio.wait_for(running, 20)
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("end", "by_itself"),
+    [
+        (lambda box: box.container.exec_run(["bash", "-c", "kill -9 -1"]), True),
+        (lambda box: box.container.kill(), False),
+        (lambda box: box.container.stop(timeout=1), False),
+        (lambda box: box.container.remove(force=True), False),
+    ],
+    ids=["from-within", "killed", "stopped", "removed"],
+)
+def test_a_container_ended_from_within_is_told_from_one_that_somebody_ended(
+    ours: Opened, end: Callable[[DockerEnvironment], object], by_itself: bool
+) -> None:
+    async def check() -> None:
+        async with ours() as box:
+            await asyncio.to_thread(end, box)
+            with pytest.raises(ContainerDiedError) as told:
+                await box.exec("true")
+            assert isinstance(told.value, ContainerEndedError) == by_itself
+            assert bool(engine.ended_by_itself(box.container)) == by_itself
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_guard_runs_programs_that_the_container_cannot_replace(
+    ours: Opened, built: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not built:
+        engine.release()  # also of the tool set that this process has at hand
+        monkeypatch.setattr(tools, "IMAGE", "depthkit/tools:not-built")
+
+    async def check() -> None:
+        async with ours() as box:
+            replace = (
+                "printf '#!/bin/sh\\necho forged' > /usr/local/bin/id; chmod 755 /usr/local/bin/id"
+            )
+            await box.exec(f"{replace}; echo /gone.so > /etc/ld.so.preload")
+            assert (await box.exec_guarded("id -u")).stdout == ("0\n" if built else "forged\n")
 
     asyncio.run(check())
 

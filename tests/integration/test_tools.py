@@ -222,7 +222,9 @@ def test_the_programs_of_a_musl_image_run_in_the_terminal_and_long_commands_show
     assert words in screen[0].replace("\n", "")
 
 
-def test_an_image_that_has_the_tools_gets_nothing(tmp_path: Path) -> None:
+def test_an_image_that_has_the_tools_keeps_its_path_and_has_them_for_the_guards_only(
+    tmp_path: Path,
+) -> None:
     seen: dict[str, Any] = {}
 
     def look(container: Container) -> None:
@@ -234,7 +236,7 @@ def test_an_image_that_has_the_tools_gets_nothing(tmp_path: Path) -> None:
     run, folder = play(tmp_path, BASE, then_look(WRITE, look))
     assert run.verdict == "passed"
     assert recorded(folder)[0]["version"] == 2
-    assert tools.FOLDER not in seen["mounts"]
+    assert seen["mounts"] == [tools.FOLDER]
     assert sorted(seen["variables"]) == sorted(seen["image"])
 
 
@@ -272,6 +274,17 @@ def test_without_the_tool_set_a_run_says_how_to_build_it(
     assert run.detail is not None
     assert "has no tmux," in run.detail
     assert "env/tools/build.sh" in run.detail
+
+
+def test_without_the_tool_set_a_pass_says_that_its_guards_can_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.release()
+    monkeypatch.setattr(tools, "IMAGE", "depthkit/tools:not-built")
+    run, _ = play(tmp_path, BASE, lambda _: WRITE, test=TEST_SH)
+    assert (run.verdict, run.suspect) == ("passed", False)
+    assert run.detail is not None
+    assert "make tools" in run.detail
 
 
 def test_what_the_tool_set_takes_in_the_engine_is_released(tmp_path: Path) -> None:

@@ -274,6 +274,14 @@ def test_a_dead_container_gives_no_result(play: Callable[..., Played]) -> None:
     assert "ContainerDiedError" in run.detail
 
 
+def test_a_container_that_the_agent_ends_is_a_result(play: Callable[..., Played]) -> None:
+    """Else a run that fails could ask for another try."""
+    run = play([reply("echo begun"), reply("kill -9 -1"), LOOK], cap=5).run
+    assert (run.verdict, run.stop, run.turns, run.reward) == ("failed", "terminal_broken", 2, 0.0)
+    assert run.detail is not None
+    assert "ended from within" in run.detail
+
+
 def test_a_terminal_broken_by_the_agent_is_a_result(play: Callable[..., Played]) -> None:
     run = play([WRITE, reply("tmux kill-server"), LOOK]).run
     assert (run.verdict, run.stop, run.turns) == ("passed", "terminal_broken", 2)

@@ -56,7 +56,13 @@ SUBMITTED = {"end": "submitted", "cap": None}
         # No error but a time limit leaves a verdict, even where the verifier ran.
         ({"reward": 1.0}, "ModelCallError", {"end": "error"}, ("none", "model_error")),
         (None, "ContextLengthExceededError", {"end": "error"}, ("none", "model_error")),
-        (None, "ContainerDiedError", {"end": "error"}, ("none", "infrastructure")),
+        (None, "ContainerDiedError", {"end": "error", "turns": 3}, ("none", "infrastructure")),
+        # Ended by the agent, in its own time or while it was verified; not before it did anything.
+        (None, "ContainerEndedError", {"end": "error", "turns": 3}, ("failed", "terminal_broken")),
+        (None, "ContainerEndedError", {**SUBMITTED, "turns": 3}, ("failed", "submitted")),
+        (None, "ContainerEndedError", {"end": "error", "turns": 0}, ("none", "infrastructure")),
+        (None, "ContainerEndedError", {}, ("none", "infrastructure")),
+        (None, "UnfitContainerError", SUBMITTED, ("failed", "submitted")),
         # Not to be made again until it comes out better.
         (None, "VerifierTimeoutError", SUBMITTED, ("failed", "submitted")),
         (None, "VerifierTooSlowError", {"end": "turns_used", "cap": 5}, ("failed", "turn_cap")),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from depthkit.trials.snapshot import is_idle
-from depthkit.trials.watch import VERDICTS_FILE, Watch, doubt, suspicion
+from depthkit.trials.watch import VERDICTS_FILE, Watch, confirmed, doubt, suspicion
 
 TERMINAL = {
     "10": ("1", "/sbin/docker-init -- sh -c trap '' TERM; exec sleep infinity"),
@@ -64,3 +64,21 @@ def test_suspicion_names_the_segment(tmp_path: Path) -> None:
 def test_a_single_instruction_needs_no_name(tmp_path: Path) -> None:
     Watch(None, suspect=["this"]).append_to(tmp_path)
     assert suspicion(tmp_path) == "this"
+
+
+@pytest.mark.parametrize(
+    ("of_segments", "expected"),
+    [
+        ([True], True),
+        ([True, True], True),
+        ([True, None], None),
+        ([None, False, True], False),
+        ([], None),
+    ],
+)
+def test_a_pass_is_confirmed_if_that_of_every_segment_is(
+    tmp_path: Path, of_segments: list[bool | None], expected: bool | None
+) -> None:
+    for number, each in enumerate(of_segments):
+        Watch(f"s{number}", rewards={"reward": 1}, confirmed=each).append_to(tmp_path)
+    assert confirmed(tmp_path) is expected
