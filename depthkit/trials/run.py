@@ -284,7 +284,7 @@ def _record(
         harness_digest=harness_digest(),
         task_digest=task.record.digest,
         image_digest=image,
-        detail=judgement.detail or suspect or doubt(trial.paths.trial_dir),
+        detail="; ".join(filter(None, [suspect, judgement.detail])) or doubt(trial.paths.trial_dir),
         provenance=spec.provenance,
     )
 
