@@ -153,6 +153,8 @@ class WatchedVerifier(Verifier):
         environment, cause = self.environment, error.__cause__
         if not isinstance(environment, DockerEnvironment):
             return
+        if not isinstance(error, (*_NO_REWARD, VerifierTooSlowError)):
+            await in_thread(environment._dying)  # The engine may not know it yet.
         if how := await in_thread(lambda: engine.ended_by_itself(environment.container)):
             watch.suspect.append(f"{how} while it was verified")
             raise ContainerEndedError(f"{environment.session_id}: {how}") from error
