@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import secrets
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.errors import NotFound
 from faulty import processes_of_the_host
 from harbor.environments.base import BaseEnvironment
 from harbor.environments.docker.docker import DockerEnvironment as HarborDocker
@@ -400,6 +402,8 @@ def test_a_container_ended_from_within_is_told_from_one_that_somebody_ended(
     async def check() -> None:
         async with ours() as box:
             await asyncio.to_thread(end, box)
+            with contextlib.suppress(NotFound):
+                await asyncio.to_thread(box.container.wait)
             with pytest.raises(ContainerDiedError) as told:
                 await box.exec("true")
             assert isinstance(told.value, ContainerEndedError) == by_itself
