@@ -158,6 +158,8 @@ class WatchedVerifier(Verifier):
         if how := await in_thread(lambda: engine.ended_by_itself(environment.container)):
             watch.suspect.append(f"{how} while it was verified")
             raise ContainerEndedError(f"{environment.session_id}: {how}") from error
+        if isinstance(cause, ContainerEndedError):
+            raise cause
         if isinstance(error, AddTestsDirError | DownloadVerifierDirError) and (
             isinstance(cause, FileNotFoundError)
             or (isinstance(cause, APIError) and cause.is_client_error())
