@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from depthkit.artifacts.page import MEANINGS, stamp
 from depthkit.artifacts.tables import MISSING
 from depthkit.dashboard.listing import Column, View
 from depthkit.dashboard.source import ENDINGS, Snapshot, Source
@@ -104,7 +105,7 @@ def document(
         sheets: Further assets that are style sheets.
         data: Addresses, escaped, of scripts that hold data; in a static export only.
     """
-    site = context.site
+    site, said = context.site, stamp(context.snapshot.provenance)
     nav = "".join(
         f'<a href="{context.page(name)}"{_current(name == page)}>{label}</a>'
         for name, label in PAGES.items()
@@ -133,7 +134,7 @@ def document(
         '<meta name="referrer" content="same-origin">'
         '<meta name="color-scheme" content="light dark">'
         f"{_POLICY if site.static else ''}"
-        f"<title>{plain(title)} · depthkit</title>"
+        f"<title>{plain(title)} · depthkit{f' ({plain(said)})' if said else ''}</title>"
         f'<link rel="icon" href="{plain(site.asset("icon.svg"))}" type="image/svg+xml">{links}'
         f'<link rel="stylesheet" href="{context.data("colours.css")}">{loads}</head>'
         f'<body data-page="{plain(page)}" data-home="{context.page("")}">'
@@ -169,6 +170,8 @@ _KEYS = (
 _HELP = (
     '<dialog id="help" aria-labelledby="help-title"><h2 id="help-title">Keyboard</h2><dl>'
     + "".join(f"<dt><kbd>{keys}</kbd></dt><dd>{what}</dd>" for keys, what in _KEYS)
+    + "</dl><h2>Where rows come from</h2><dl>"
+    + "".join(f"<dt>{word}</dt><dd>{plain(what)}</dd>" for word, what in MEANINGS.items())
     + '</dl><form method="dialog"><button>Close</button></form></dialog>'
 )
 
@@ -184,7 +187,7 @@ def provenance(context: Context) -> str:
         return '<p class="provenance" role="status">reading the corpus …</p>'
     return (
         f'<p class="provenance"><b>{plain(context.source.name)}</b> '
-        f"{plain(snapshot.provenance)}</p>"
+        f"{plain(snapshot.provenance)} <b>{plain(stamp(snapshot.provenance))}</b></p>"
     )
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -146,6 +147,15 @@ def test_a_file_is_given_as_a_download_and_nothing_a_browser_would_run(address: 
     answer = get(f"{address}/demo/data/file?id={RUN}&name=agent/trajectory.json")
     assert answer.headers["Content-Type"] == "application/octet-stream"
     assert answer.headers["Content-Disposition"].startswith("attachment")
+
+
+def test_every_page_says_in_title_and_banner_what_its_corpus_rests_on_and_what_that_means(
+    address: str,
+):
+    page = unescape(get(f"{address}/demo/tasks").text)
+    assert "<title>Tasks · depthkit (scripted, no model's results)</title>" in page
+    assert "<b>scripted, no model's results</b>" in page
+    assert "<dt>scripted</dt><dd>real runs of a fixed script" in page
 
 
 @pytest.mark.parametrize("page", ["tasks", "runs"])
