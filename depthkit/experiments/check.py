@@ -23,7 +23,7 @@ from depthkit.protocol.verdict import all_pass, passes, reward_of
 from depthkit.tasks import LoadedTask, load_task
 from depthkit.tasks.text import printable
 from depthkit.trials import engine
-from depthkit.trials.run import ENVIRONMENT, ignore_thresholds, new_run_id, words_of
+from depthkit.trials.run import COMPOSE, ENVIRONMENT, ignore_thresholds, new_run_id, words_of
 from depthkit.trials.watch import TIMEOUT_MULTIPLIER, VERIFIER, doubt, suspicion
 
 if TYPE_CHECKING:
@@ -232,7 +232,6 @@ def _config(task: LoadedTask, role: Role, name: str, folder: Path, online: bool)
 
 
 def _environment(task: LoadedTask, folder: Path, online: bool) -> EnvironmentConfig:
-    from harbor.models.environment_type import EnvironmentType
     from harbor.models.trial.config import EnvironmentConfig
 
     if not task.compose:
@@ -243,7 +242,7 @@ def _environment(task: LoadedTask, folder: Path, online: bool) -> EnvironmentCon
         overlay = folder / "offline.yaml"
         overlay.write_text("networks:\n  default:\n    internal: true\n")
         overlays = [overlay]
-    return EnvironmentConfig(type=EnvironmentType.DOCKER, extra_docker_compose=overlays)
+    return EnvironmentConfig(import_path=COMPOSE, extra_docker_compose=overlays)
 
 
 # --- what came out ---

@@ -30,6 +30,7 @@ from harbor.environments.capabilities import (
     EnvironmentCapabilities,
     EnvironmentResourceCapabilities,
 )
+from harbor.environments.docker.docker import DockerEnvironment as HarborDocker
 from harbor.models.trial.config import ServiceVolumeConfig
 from harbor.models.trial.paths import EnvironmentPaths
 from harbor.utils.path_filter import filter_paths_by_patterns
@@ -442,6 +443,21 @@ class DockerEnvironment(BaseEnvironment):
     async def is_alive(self) -> bool:
         """Whether the container runs."""
         return await in_thread(self._alive)
+
+
+class ComposeEnvironment(HarborDocker):
+    """Harbor's environment, which would leave compose building when nobody waits any more."""
+
+    @staticmethod
+    @override
+    async def _collect_buffered_output(
+        process: asyncio.subprocess.Process, **options: Any
+    ) -> ExecResult:
+        try:
+            return await HarborDocker._collect_buffered_output(process, **options)
+        except asyncio.CancelledError:
+            await HarborDocker._terminate_process(process)
+            raise
 
 
 # Plain shell, for images without pkill; kills the marked processes but not this search itself.

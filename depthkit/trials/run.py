@@ -40,6 +40,7 @@ SEGMENT_SECONDS = 30 * 60
 
 AGENT = "depthkit.trials.agent:CappedTerminus2"
 ENVIRONMENT = "depthkit.trials.environment:DockerEnvironment"
+COMPOSE = "depthkit.trials.environment:ComposeEnvironment"
 
 
 _COMPOSE = re.compile(
@@ -94,7 +95,6 @@ def trial_config(
     record: bool = True,
 ) -> TrialConfig:
     """Harbor's configuration of one run; the arguments are those of :func:`run_trial`."""
-    from harbor.models.environment_type import EnvironmentType
     from harbor.models.trial.config import (
         AgentConfig,
         EnvironmentConfig,
@@ -123,11 +123,7 @@ def trial_config(
             exclude_logs=["*"],
             kwargs=options,
         ),
-        environment=(
-            EnvironmentConfig(type=EnvironmentType.DOCKER)
-            if task.compose
-            else EnvironmentConfig(import_path=ENVIRONMENT)
-        ),
+        environment=(EnvironmentConfig(import_path=COMPOSE if task.compose else ENVIRONMENT)),
         verifier=VerifierConfig(import_path=VERIFIER),
         verifier_timeout_multiplier=TIMEOUT_MULTIPLIER,
     )

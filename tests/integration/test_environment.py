@@ -25,6 +25,7 @@ from harbor.models.trial.paths import TrialPaths
 from depthkit.errors import DepthkitError, DepthkitWarning
 from depthkit.trials import copying, engine, environment, images, tools
 from depthkit.trials.environment import (
+    ComposeEnvironment,
     ContainerDiedError,
     ContainerEndedError,
     DockerEnvironment,
@@ -60,7 +61,7 @@ async def opened(
         {"type": "bind", "source": str(paths.agent_dir), "target": "/logs/agent"},
         {"type": "bind", "source": str(paths.verifier_dir), "target": "/logs/verifier"},
     ]
-    if kind is HarborDocker:
+    if issubclass(kind, HarborDocker):
         init = folder / "init.yaml"
         init.write_text("services:\n  main:\n    init: true\n")
         kwargs["extra_docker_compose"] = [init]
@@ -452,15 +453,19 @@ def test_a_build_that_fails_names_the_dockerfile_and_shows_the_log(ours: Opened)
         asyncio.run(check())
 
 
-@pytest.mark.parametrize("buildx", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "buildx"),
+    [(DockerEnvironment, True), (DockerEnvironment, False), (ComposeEnvironment, True)],
+)
 def test_a_build_over_its_time_is_killed(
-    ours: Opened, buildx: bool, monkeypatch: pytest.MonkeyPatch
+    kind: type[BaseEnvironment], buildx: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "has_buildx", lambda: buildx)
     hung = f"sleep 4{secrets.randbelow(10**6)}"
 
     async def check() -> None:
-        opening = ours(dockerfile=f"FROM depthkit/base:1\nRUN {hung}\n").__aenter__()
+        dockerfile = f"FROM depthkit/base:1\nRUN {hung}\n"
+        opening = opened(kind, tmp_path, config={}, dockerfile=dockerfile).__aenter__()
         starting = asyncio.ensure_future(opening)
         while hung not in await asyncio.to_thread(processes_of_the_host):
             assert not starting.done()
