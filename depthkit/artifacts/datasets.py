@@ -17,6 +17,7 @@ import pandas as pd
 
 from depthkit.corpus import Corpus
 from depthkit.corpus.files import counted
+from depthkit.corpus.show import evaluation_only
 from depthkit.errors import DepthkitError
 from depthkit.protocol import ABOVE
 from depthkit.protocol.verdict import Passes
@@ -227,7 +228,8 @@ def _provenance(corpus: Corpus, frame: pd.DataFrame) -> str:
     if len(kinds) > 1:
         source = " and ".join(f"{kind} ({count} tasks)" for kind, count in kinds.items())
     else:
-        source = str(kinds.index[0]) if len(kinds) else "no runs"
+        none = "evaluation runs only" if evaluation_only(corpus) else "no runs"
+        source = str(kinds.index[0]) if len(kinds) else none
     return f"{source} · {len(frame)} tasks, {runs_said(frame)} · corpus {corpus.name}"
 
 

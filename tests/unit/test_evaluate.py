@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from depthkit.artifacts import audit_table
 from depthkit.artifacts.model_results import evaluation, models_table
 from depthkit.cli import app
 from depthkit.corpus import Corpus
@@ -51,6 +52,7 @@ def test_a_corpus_of_evaluation_runs_alone_says_so(tmp_path: Path) -> None:
     for said in (estimates.stdout, status.stderr):
         assert "ll runs are evaluation runs, which say nothing of depth" in said
         assert "depthkit evaluate shows them" in said
+    assert audit_table(made).provenance.startswith("evaluation runs only · 0 tasks, 0 runs")
 
 
 def test_two_models_with_long_names_are_told_apart(tmp_path: Path) -> None:
