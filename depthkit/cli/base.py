@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import json
+import logging
 import os
 import signal
 import sys
@@ -83,6 +84,8 @@ _RUNS_TRIALS = {"attempt", "check", "free", "generate", "ladder", "merge", "repl
 def _start(ctx: typer.Context) -> None:
     # Thousands of modules are imported, none of it garbage: looking for some takes a sixth of that.
     gc.set_threshold(50_000)
+    # On a full disk Harbor's log files cannot be written either; what is wrong is said once, by us.
+    logging.raiseExceptions = False
     if ctx.invoked_subcommand in _RUNS_TRIALS and current_thread() is main_thread():
         # So that what was begun is ended and taken away, as on Ctrl-C.
         for number in (signal.SIGTERM, signal.SIGHUP):

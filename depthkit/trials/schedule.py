@@ -7,7 +7,6 @@ finished runs are in ``runs.jsonl``, and what was in flight is started anew.
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import shutil
 import time
@@ -207,8 +206,6 @@ class Schedule:
                 disk is full, or the account's balance is asked for and not told.
         """
         self._watch.start()
-        # Harbor's log files may not be writable either; what is wrong is said once, by us.
-        logging.raiseExceptions = False
         with disk_errors(self.corpus), Hold(self.corpus, self.budget) as self._hold:
             engine.clean()
             recover(self.corpus)
