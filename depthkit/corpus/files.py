@@ -25,6 +25,10 @@ _SECRET_FIELD = re.compile(r"key|token|secret|passw|credential|authorization|coo
 _SECRET_TEXT = re.compile(
     r"\b(?:sk-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[opsu]|pat)_\w{16,}|xox[a-z]-[\w-]{10,})|Bearer \S{8,}"
 )
+_SECRET_URL = re.compile(
+    r"(://)[^/\s\"'@]+@|([?&][\w-]*(?:key|token|secret|passw|sig)[\w-]*=)[^&\s\"']+",
+    re.IGNORECASE,
+)
 _SECRET_JSON = re.compile(
     r'(?<!\\)"([^"\\]*(?:key|token|secret|passw|credential|authorization|cookie)[^"\\]*)"'
     r'(\s*:\s*)"(?:[^"\\]|\\.)*"',
@@ -148,8 +152,22 @@ def redact(value: Any, *, in_env: bool = False) -> Any:
 
 
 def mask_text(text: str) -> str:
-    """Text without what looks like an API key or a bearer token."""
+    """Text without what looks like an API key, a bearer token, or credentials in an address."""
+    text = _SECRET_URL.sub(lambda m: f"{m[1]}{REDACTED}@" if m[1] else f"{m[2]}{REDACTED}", text)
     return _SECRET_TEXT.sub(REDACTED, text)
+
+
+def hide(text: str, key: str | None) -> str:
+    """Text without a known key: as it is, as JSON writes it, or in JSON within JSON, as a reply is.
+
+    ``***`` stands in its place.
+    """
+    forms = [key or ""]
+    for _ in range(2):
+        forms.append(json.dumps(forms[-1])[1:-1])
+    for form in reversed(forms):
+        text = text.replace(form, "***") if form else text
+    return text
 
 
 def redact_json_text(text: str) -> str:

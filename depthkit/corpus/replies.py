@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from depthkit.corpus.files import UnreadableError, read_inside
+from depthkit.corpus.files import UnreadableError, hide, read_inside
 
 REPLIES_FILE = "replies.jsonl.gz"
 
@@ -87,9 +87,7 @@ class ReplyLog:
             **vars(call),
             "messages": call.messages[keep:],
         }
-        text = json.dumps(line)  # in ASCII, so that half a character is kept too
-        if self.secret:
-            text = text.replace(json.dumps(self.secret)[1:-1], "***")
+        text = hide(json.dumps(line), self.secret)  # in ASCII, which carries half a character too
         if self._out is None:
             self._out = gzip.GzipFile(self.path, "ab", mtime=0)
         self._out.write(text.encode() + b"\n")

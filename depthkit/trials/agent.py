@@ -268,12 +268,9 @@ class CappedTerminus2(Terminus2):
         """Give Harbor this segment's own share of the conversation's totals."""
         if self._chat is None:
             return
-        sub = self._subagent_metrics
         now = _Totals(
-            self._chat.total_input_tokens + sub.total_prompt_tokens,
-            self._chat.total_cache_tokens + sub.total_cached_tokens,
-            self._chat.total_output_tokens + sub.total_completion_tokens,
-            self._chat.total_cost + sub.total_cost_usd,
+            *self._endpoint.tokens,
+            self._chat.total_cost + self._subagent_metrics.total_cost_usd,
             len(self._api_request_times),
             self._summarization_count,
             len(self._turns),

@@ -14,11 +14,21 @@ from depthkit.trials.budget import Outlook
 _UNSENT = ("ConnectError", "ConnectTimeout", "ClientConnectorError", "gaierror")
 """Errors, by class, of a request that never left: it cannot have been billed."""
 
-_REFUSAL = re.compile(
-    r"content[ _-]?(policy|filter|management)|moderation|flagged|safety|refus(ed|al)"
-    r"|cyber[ _-]?(security|policy|risk)|usage polic",
+_REFUSAL_CODE = re.compile(
+    r"content_?(policy|filter)|responsible_?ai|moderation|safety|refus|cyber_?(policy|security)",
     re.IGNORECASE,
 )
+"""In the code or type of an error, which providers choose."""
+
+_REFUSAL = re.compile(
+    r"\bcontent[ _-](policy|filter|management)|\bmoderation\b|\bflagged (as|by|for)\b"
+    r"|\bsafety (system|filter|setting|polic|guideline)|\busage polic|\bcyber[ -]?(policy|risk)",
+    re.IGNORECASE,
+)
+"""In its message: what providers write, whole phrases, since a word alone says nothing."""
+
+_UNANSWERED = ("APIConnectionError", "TransportError", "ClientError", "TimeoutError")
+"""Errors, by class or base class, of a request to which no whole answer came."""
 
 
 def _response(error: BaseException) -> Any:
@@ -57,7 +67,29 @@ def outlook(error: Exception) -> Outlook:
 
 def refuses(error: Exception) -> bool:
     """Whether the provider, or a filter in between, will not work on the task."""
-    return _status(error) in (400, 403, 422, 451) and _REFUSAL.search(str(error)) is not None
+    if _status(error) not in (400, 403, 422, 451):
+        return False
+    for cause in _causes(error):
+        if isinstance(body := getattr(cause, "body", None), dict):
+            codes = f"{body.get('code')} {body.get('type')}"
+            text = f"{body.get('message')} {body.get('metadata')}"
+            return bool(_REFUSAL_CODE.search(codes) or _REFUSAL.search(text))
+    return _REFUSAL.search(str(error)) is not None
+
+
+def unreadable(error: Exception) -> bool:
+    """Whether an answer came that is neither a completion nor an error: a page, a stream, nothing.
+
+    The client library gives such an error a status of its own making.
+    """
+    if _status(error) is not None:
+        return False
+    for cause in _causes(error):
+        if any(base.__name__ in _UNANSWERED for base in type(cause).__mro__):
+            return False
+        if getattr(cause, "status_code", 500) != 500:
+            return False  # an error that came with status 200
+    return True
 
 
 def may_be_billed(error: Exception) -> bool:

@@ -59,6 +59,12 @@ class RefusedError(Exception):
 class _ProviderError(Exception):
     """An error that came as an answer."""
 
+    status_code = 502
+
+
+class UnusableReplyError(Exception):
+    """Answers that came, none of which terminus-2 can use."""
+
 
 class ModelEndpoint(LiteLLM):
     """LiteLLM client of one run.
@@ -68,6 +74,7 @@ class ModelEndpoint(LiteLLM):
         failure: Error of the last request, or ``None`` if it was answered. terminus-2 answers
             some errors with a reply of its own making; this tells one from the model's.
         reply_cost: Dollars of the last reply, ``None`` when unknown.
+        tokens: Input, cached and output tokens of all answers so far, a refusal's included.
         usage_complete: Whether every reply so far came with its tokens.
         replies: Where each answered call is kept; ``None`` for nowhere.
         kind: What the next call is for, where that is not seen from its arguments.
@@ -81,6 +88,7 @@ class ModelEndpoint(LiteLLM):
         self.failure: Exception | None = None
         self.reply_cost: float | None = None
         self.usage_complete = True
+        self.tokens = (0, 0, 0)
         self.replies: ReplyLog | None = None
         self.kind: CallKind | None = None
         self.lost_seconds = 0.0
@@ -92,7 +100,7 @@ class ModelEndpoint(LiteLLM):
         self._output_tokens: int | None = info.get("max_output_tokens")
         self._costs: list[float | None] = []
         self._over: Exception | None = None
-        self._empty, self._spoke = 0, False
+        self._empty, self._spoke, self._instead = 0, False, ""
         self._usage: UsageInfo | None = None
         self._slowest = 0.0
         self._answered = False
@@ -106,7 +114,7 @@ class ModelEndpoint(LiteLLM):
         A request that was never answered may have been billed, unless an error answered it.
         """
         known = [cost for cost in self._costs if cost is not None]
-        return sum(known) if known and len(known) == len(self._costs) else None
+        return sum(known) if len(known) == len(self._costs) else None
 
     @property
     def silence(self) -> str | None:
@@ -126,8 +134,16 @@ class ModelEndpoint(LiteLLM):
 
         Raises:
             RefusedError: If all its replies were empty.
+            ModelCallError: If they were tool calls or reasoning and nothing else.
         """
         if self._empty and not self._spoke:
+            if self._instead:
+                raise ModelCallError(
+                    UnusableReplyError(
+                        f"{self._empty} replies with {self._instead} and no text, which terminus-2 "
+                        "cannot use; see the model's settings"
+                    )
+                )
             raise RefusedError(f"nothing but empty replies ({self._empty})")
 
     @override
@@ -161,8 +177,13 @@ class ModelEndpoint(LiteLLM):
                 self._purse.outlook = "stays"
                 self.failure = error
                 raise
+            except ModelCallError as error:  # nothing but replies that are of no use
+                self._purse.outlook = "stays"
+                self._over = self.failure = error
+                raise
             except Exception as error:
-                self.failure = ModelCallError(error)
+                unreadable = faults.unreadable(error)
+                self.failure = ModelCallError(_unreadable(error) if unreadable else error)
                 self._purse.outlook = faults.outlook(error)
                 pause = self._patience.pause(tried - 1, faults.retry_after(error))
                 self.lost_seconds += time.monotonic() - sent + pause
@@ -170,6 +191,8 @@ class ModelEndpoint(LiteLLM):
                 answered = self._purse.answered is not None
                 again = self._patience.lasts(tried, seconds, answered=answered)
                 if self._purse.outlook != "may_pass" or not again:
+                    if unreadable:
+                        self._purse.outlook = "stays"  # It is there: nobody need wait for it.
                     raise self.failure from error
                 await asyncio.sleep(pause)
             else:
@@ -230,8 +253,7 @@ class ModelEndpoint(LiteLLM):
                 self._slowest = max(self._slowest, time.monotonic() - sent)
                 if self._usage is not None:
                     self._sent = (messages, self._usage.prompt_tokens)
-            if self._answered or booked is None:
-                self._costs.append(booked)
+            self._costs.append(booked)
             self._purse.settle(held, booked)
 
     def _keep(self, reply: LLMResponse, messages: list[dict[str, Any]], kind: CallKind) -> None:
@@ -279,6 +301,10 @@ class ModelEndpoint(LiteLLM):
             self._spoke = True
             return
         self._empty += 1
+        if self._finish in ("tool_calls", "function_call"):
+            self._instead = "tool calls"
+        elif reply.reasoning_content:
+            self._instead = "reasoning"
         if self._empty >= EMPTY_REPLIES:
             self.raise_if_silent()
 
@@ -288,9 +314,15 @@ class ModelEndpoint(LiteLLM):
         self._answered = True
         self._finish = _finish_reason(response)
         self._usage = super()._extract_usage_info(response)
+        usage = getattr(response, "usage", None)
         if self._usage is not None and not _counts(self._usage, response):
             self._usage, self.usage_complete = None, False
-        usage = getattr(response, "usage", None)
+        if self._usage is not None:
+            written = self._usage.completion_tokens + _apart(usage)
+            self._usage = self._usage.model_copy(update={"completion_tokens": written})
+            read, cached, before = self.tokens
+            read, cached = read + self._usage.prompt_tokens, cached + self._usage.cache_tokens
+            self.tokens = read, cached, before + written
         stated = getattr(usage, "cost", None)
         if isinstance(stated, int | float) and stated >= 0:
             self.reply_cost = float(stated)
@@ -315,6 +347,18 @@ def _user(prompt: str) -> dict[str, Any]:
 def whole_text(text: str) -> str:
     """Text without halves of UTF-16 pairs, which no encoding can carry; U+FFFD in their place."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _unreadable(error: Exception) -> Exception:
+    return UnusableReplyError(f"an answer that is no chat completion; is base_url right? ({error})")
+
+
+def _apart(usage: Any) -> int:
+    """Reasoning tokens that are billed as output but not among the completion's tokens."""
+    details = getattr(usage, "completion_tokens_details", None)
+    reasoning = getattr(details, "reasoning_tokens", None) or 0
+    stated = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+    return max(min((usage.total_tokens or 0) - stated, reasoning), 0)
 
 
 def _counts(usage: UsageInfo, response: Any) -> bool:

@@ -149,16 +149,25 @@ class ModelSpec(BaseModel):
         """Say before any run starts what is missing to call this model.
 
         Args:
-            environ: The environment; only whether the key's variable is set is looked at.
+            environ: The environment; of the key, whether it can be one.
 
         Raises:
-            DepthkitError: The LiteLLM id or the key is missing.
+            DepthkitError: The LiteLLM id or the key is missing, or the key cannot be sent.
         """
         _ = self.model_name
-        if self.api_key_env is not None and not environ.get(self.api_key_env):
+        if self.api_key_env is None:
+            return
+        key = environ.get(self.api_key_env)
+        if not key:
             raise DepthkitError(
                 f"The environment variable {self.api_key_env} is not set; {self.name} needs it "
                 f"(api_key_env in {MODELS_FILE})."
+            )
+        if not (key.isascii() and key.isprintable() and key == key.strip()):
+            raise DepthkitError(
+                f"The environment variable {self.api_key_env} holds a character that no key has (a "
+                "space or newline at an end, a control or a non-ASCII character); set it again, "
+                "such as with $(tr -d '\\n' < FILE)."
             )
 
     def agent_kwargs(self, base_url: str | None = None) -> dict[str, Any]:

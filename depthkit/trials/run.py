@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from depthkit.corpus.files import one_line
+from depthkit.corpus.files import hide, one_line
 from depthkit.corpus.keep import RUN_FILE
 from depthkit.model import Run
 from depthkit.protocol import Planned
@@ -179,11 +179,11 @@ async def run_trial(
     try:
         result = await trial.run()
         run = _record(task, planned, spec, trial, result)
-        _tidy(trials_dir / run_id, run, task.path, result)
+        _tidy(trials_dir / run_id, run, task.path, spec, result)
     except Exception as error:
         # It was paid for: its files, its cost and what went wrong stay, whatever that is.
         with (trials_dir / run_id / "exception.txt").open("a", encoding="utf-8") as out:
-            out.write(_redacted("".join(traceback.format_exception(error)), spec))
+            out.write(hide("".join(traceback.format_exception(error)), _key(spec)))
         run = _unrecorded(task, planned, spec, trial, started, error)
     run = run.model_copy(update={"depth_before": depth_before})
     path = trials_dir / run_id / RUN_FILE
@@ -313,7 +313,7 @@ def _unrecorded(
         started=started,
         harness_digest=harness_digest(),
         task_digest=task.record.digest,
-        detail=_redacted(line, spec),
+        detail=hide(line, _key(spec)),
         provenance=spec.provenance,
     )
 
@@ -342,7 +342,7 @@ def _segments(result: TrialResult, spec: ModelSpec) -> list[SegmentRecord]:
             SegmentRecord(
                 rewards=verifier.rewards if verifier else None,
                 error=error.exception_type if error else None,
-                message=_redacted(words_of(error), spec) if error else None,
+                message=hide(words_of(error), _key(spec)) if error else None,
                 facts=(agent.metadata or {}).get("depthkit", {}) if agent else {},
             )
         )
@@ -364,14 +364,12 @@ def words_of(error: ExceptionInfo) -> str:
     return text
 
 
-def _redacted(text: str, spec: ModelSpec) -> str:
-    """The text without the model's key, should an error message repeat it."""
-    key = os.environ.get(spec.api_key_env or "")
-    return text.replace(key, "***") if key else text
+def _key(spec: ModelSpec) -> str | None:
+    return os.environ.get(spec.api_key_env or "")
 
 
-def _tidy(trial_dir: Path, run: Run, task_dir: Path, result: TrialResult) -> None:
-    """Leave what the corpus keeps: no copies of the set-up or the recording, no host's paths.
+def _tidy(trial_dir: Path, run: Run, task_dir: Path, spec: ModelSpec, result: TrialResult) -> None:
+    """Leave what the corpus keeps: no copies of the set-up or the recording, no paths, no key.
 
     The conversation is one, so its files stand in ``agent/`` whatever the number of segments;
     Harbor has left a copy with each segment, the last one whole.
@@ -393,3 +391,8 @@ def _tidy(trial_dir: Path, run: Run, task_dir: Path, result: TrialResult) -> Non
             text = text.replace(str(trial_dir.resolve().parent), "trials")
             text = text.replace(str(task_dir.resolve()), f"{run.dataset}/{run.task_id}")
             path.write_text(text, encoding="utf-8")
+    for path in trial_dir.rglob("*"):
+        if path.is_file() and not path.is_symlink() and _key(spec):
+            data = path.read_bytes().decode("utf-8", "surrogateescape")
+            if (clean := hide(data, _key(spec))) != data:
+                path.write_bytes(clean.encode("utf-8", "surrogateescape"))

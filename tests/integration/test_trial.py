@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import itertools
 import json
 import threading
@@ -17,7 +18,7 @@ from harbor.models.trial.result import TrialResult
 from harbor.trial.trial import Trial
 from toys import TASK_TOML, TEST_SH, reply, write_toy
 
-from depthkit.corpus.replies import read_replies
+from depthkit.corpus.replies import REPLIES_FILE, read_replies
 from depthkit.model import Run
 from depthkit.protocol import Planned, cap_statement
 from depthkit.tasks import load_task
@@ -29,7 +30,7 @@ from depthkit.trials.scripted.server import ScriptedServer
 
 pytestmark = pytest.mark.docker
 
-KEY = "sk-a-key-that-must-not-be-written"
+KEY = 'sk-a-"key"-that-must-not-be-written'
 
 WRITE = reply("echo done > /app/out")
 CLAIM = reply(complete=True)
@@ -256,10 +257,17 @@ echo $reward > /logs/verifier/reward.txt
 
 
 def test_the_key_is_written_nowhere(play: Callable[..., Played]) -> None:
-    played = play([WRITE, reply(f"echo {KEY}"), *[Reply(f"no: {KEY}", status=400)] * 9])
-    files = [path for path in played.folder.rglob("*") if path.is_file()]
+    # The model repeats it, as it is and as JSON, and so does the endpoint's error.
+    typed = reply(f"echo '{KEY}'")
+    played = play([WRITE, typed, *[Reply(f"no: {KEY}", status=400)] * 9])
+    files = {path: path.read_bytes() for path in played.folder.rglob("*") if path.is_file()}
     assert len(files) > 3
-    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+    replies = played.folder / "agent" / REPLIES_FILE
+    files[replies] = gzip.decompress(files[replies])
+    assert b"***" in files[replies]
+    assert b"***" in files[played.folder / "agent" / "trajectory.json"]
+    for written in (KEY, json.dumps(KEY)[1:-1], "must-not-be-written"):
+        assert [path for path, data in files.items() if written.encode() in data] == []
 
 
 def test_a_passing_fault_of_the_endpoint_costs_no_turn(play: Callable[..., Played]) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from depthkit.cli import app
 from depthkit.corpus import Corpus
+from depthkit.corpus.files import mask_text
 from depthkit.corpus.ingest import ingest
 from depthkit.errors import DepthkitError
 
@@ -317,3 +318,9 @@ def test_imported_free_runs_without_a_model_set_say_how_to_name_it(tmp_path: Pat
     assert CliRunner().invoke(app, [*ingest, "--models", "some-model"]).exit_code == 0
     told = CliRunner().invoke(app, ["estimates", str(corpus), "--json"])
     assert [row["runs"] for row in json.loads(told.stdout)] == [1]
+
+
+def test_credentials_in_an_address_are_masked() -> None:
+    masked = mask_text("api_base https://me:pass-word@host:8000/v1?api_key=abc&n=1 refused")
+    assert masked == "api_base https://[redacted]@host:8000/v1?api_key=[redacted]&n=1 refused"
+    assert mask_text("http://host/v1?n=1") == "http://host/v1?n=1"

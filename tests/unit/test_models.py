@@ -293,3 +293,11 @@ def test_examples_of_servers_of_one_s_own_leave_room_for_the_reply(tmp_path: Pat
     for spec in local:
         assert spec.context_tokens is not None and spec.max_output_tokens is not None
         assert spec.context_tokens + spec.max_output_tokens == 32_768
+
+
+@pytest.mark.parametrize("key", ["abc\n", " abc", "schlüssel", "a\x00b", "“abc”"])
+def test_a_key_that_cannot_be_sent_is_refused_at_the_start(key: str) -> None:
+    spec = ModelSpec(name="m", litellm="openai/m", api_key_env="MY_KEY")
+    with pytest.raises(DepthkitError, match="MY_KEY holds a character that no key has") as told:
+        spec.check_ready({"MY_KEY": key})
+    assert key.strip() not in str(told.value)
