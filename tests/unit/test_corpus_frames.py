@@ -117,6 +117,7 @@ def test_runs_of_other_purposes_are_in_no_estimate_and_those_without_a_verdict_i
 ) -> None:
     corpus.append_run(run_of("e", purpose="evaluation", provenance="measured"))
     corpus.append_run(run_of("m", purpose="merged", cap=5, provenance="imported"))
+    corpus.append_run(run_of("o", agent="another", provenance="imported"))
     assert len(corpus.estimates()) == 0
     corpus.append_run(run_of("f1", verdict="none", stop="infrastructure"))
     corpus.append_run(run_of("f2", attempt=2, turns=1))

@@ -176,6 +176,7 @@ def test_evaluation_and_other_runs_never_count() -> None:
         a_run("first", 1, 1, "passed", purpose="evaluation", run_id="c"),
         a_run("stranger", 1, 1, "passed", run_id="d"),
         a_run("first", 4, 1, "passed", run_id="e"),  # no cap of the protocol
+        a_run("first", None, 1, "passed", turns=1, agent="another", run_id="f"),
     ]
     assert the_estimate(others) == the_estimate([])
     assert next_runs(others, MODELS) == next_runs([], MODELS)
