@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$1
 # A part for each further engine, as long as what is left; their containers need no network.
 parts=(
-    "budget endpoint ladder readme"
+    "budget endpoint ladder readme verdict_ways"
     "check faults merge trial"
     "attempt calibration_tasks endpoint_faults forgery live replay sample segments"
 )
