@@ -238,4 +238,5 @@ def reads_published(source: str) -> bool:
 def test_no_artifact_function_reads_the_published_numbers():
     modules = Path(depthkit.artifacts.__file__).parent.glob("*.py")
     reading = {path.name for path in modules if reads_published(path.read_text())}
-    assert reading == {"claims.py", "cross_checks.py"}
+    # artifact.py marks which fitted cells are printed: in views, after all is computed.
+    assert reading == {"claims.py", "cross_checks.py", "artifact.py"}
