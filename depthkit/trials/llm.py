@@ -36,6 +36,9 @@ _MESSAGE_TOKENS = 16
 _REQUEST_TOKENS = 128
 """Tokens that a chat template may add to a message, and to a request."""
 
+_MOST_TOKENS = 1 << 40
+"""More than this is no count of tokens, and a sum of them would not fit a record."""
+
 
 class ModelCallError(Exception):
     """The endpoint gave no reply.
@@ -364,7 +367,8 @@ def _apart(usage: Any) -> int:
 def _counts(usage: UsageInfo, response: Any) -> bool:
     """Whether the endpoint counted tokens: LiteLLM fills in zeros where it did not."""
     written = bool(response.choices[0].message.content)
-    return usage.prompt_tokens > 0 and (usage.completion_tokens > 0 or not written)
+    told = usage.prompt_tokens > 0 and (usage.completion_tokens > 0 or not written)
+    return told and max(usage.prompt_tokens, usage.completion_tokens) < _MOST_TOKENS
 
 
 def _finish_reason(response: Any) -> str:

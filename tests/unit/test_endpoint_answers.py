@@ -54,6 +54,7 @@ ANSWERS: dict[str, tuple[int, Any]] = {
             completion_tokens_details={"reasoning_tokens": 500},
         ),
     ),
+    "beyond-counting": (200, completion({"content": TEXT}, prompt_tokens=2**63)),
     "reasoning-within": (
         200,
         completion({"content": TEXT}, completion_tokens_details={"reasoning_tokens": 5}),
@@ -169,6 +170,12 @@ def test_all_tokens_that_are_billed_are_counted(endpoint: ModelEndpoint, output:
     called(endpoint)
     assert endpoint.tokens == (1000, 0, output)
     assert endpoint.cost_usd == pytest.approx(1000e-6 + output * 1e-5)
+
+
+@pytest.mark.parametrize("endpoint", ["beyond-counting"], indirect=True)
+def test_a_count_that_cannot_be_one_is_unknown(endpoint: ModelEndpoint) -> None:
+    assert called(endpoint) is None
+    assert (endpoint.usage_complete, endpoint.cost_usd) == (False, None)
 
 
 @pytest.mark.parametrize("endpoint", ["unauthorized", "other-400", "rate-limit"], indirect=True)
