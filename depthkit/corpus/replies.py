@@ -43,6 +43,7 @@ class ModelCall:
         messages: All that was sent, oldest first.
         reply: What came back, byte for byte.
         reasoning: Reasoning that the endpoint gave apart from it.
+        tool_calls: Tool calls that came with it, in OpenAI's form; terminus-2 makes no use of them.
         finish: The endpoint's reason for the end of the reply; empty where it gave none.
         input_tokens: Of the messages; this and the next two ``None`` where not stated.
         cached_tokens: Part of these that a cache had.
@@ -53,6 +54,7 @@ class ModelCall:
     messages: Messages
     reply: str
     reasoning: str | None = None
+    tool_calls: Messages = field(default_factory=list)
     finish: str = ""
     input_tokens: int | None = None
     cached_tokens: int | None = None

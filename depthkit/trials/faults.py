@@ -30,6 +30,9 @@ _REFUSAL = re.compile(
 _UNANSWERED = ("APIConnectionError", "TransportError", "ClientError", "TimeoutError")
 """Errors, by class or base class, of a request to which no whole answer came."""
 
+_MISREAD = ("BadStatusLine", "DecodingError", "TooManyRedirects")
+"""Those among them, by class, of answers that did come."""
+
 
 def _response(error: BaseException) -> Any:
     """The endpoint's own response to a request that failed; ``None`` if it did not answer.
@@ -84,6 +87,8 @@ def unreadable(error: Exception) -> bool:
     """
     if _status(error) is not None:
         return False
+    if any(type(cause).__name__ in _MISREAD for cause in _causes(error)):
+        return True
     for cause in _causes(error):
         if any(base.__name__ in _UNANSWERED for base in type(cause).__mro__):
             return False

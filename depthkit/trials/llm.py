@@ -108,6 +108,7 @@ class ModelEndpoint(LiteLLM):
         self._slowest = 0.0
         self._answered = False
         self._finish = ""
+        self._tool_calls: list[dict[str, Any]] = []
         self._sent: tuple[list[dict[str, Any]], int] | None = None
 
     @property
@@ -269,6 +270,7 @@ class ModelEndpoint(LiteLLM):
                 messages=messages,
                 reply=reply.content,
                 reasoning=reply.reasoning_content,
+                tool_calls=self._tool_calls,
                 finish=self._finish,
                 input_tokens=usage.prompt_tokens if usage else None,
                 cached_tokens=usage.cache_tokens if usage else None,
@@ -316,6 +318,8 @@ class ModelEndpoint(LiteLLM):
         # The one place that sees the whole answer, that of a cut reply too.
         self._answered = True
         self._finish = _finish_reason(response)
+        calls = getattr(response.choices[0].message, "tool_calls", None) or ()
+        self._tool_calls = [call.model_dump(mode="json") for call in calls]
         self._usage = super()._extract_usage_info(response)
         usage = getattr(response, "usage", None)
         if self._usage is not None and not _counts(self._usage, response):

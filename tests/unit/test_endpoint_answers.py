@@ -7,10 +7,12 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from depthkit.corpus.replies import REPLIES_FILE, ReplyLog, read_replies
 from depthkit.trials.llm import ModelCallError, ModelEndpoint, RefusedError
 from depthkit.trials.patience import PATIENCE, Patience
 
@@ -68,7 +70,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        status, body = ANSWERS[self.path.split("/")[1]]
+        asked = self.path.split("/")[1]
+        if asked == "not-http":
+            self.wfile.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+            self.close_connection = True
+            return
+        if asked == "redirects":
+            self.send_response(307)
+            self.send_header("Location", self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        status, body = ANSWERS[asked]
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -87,21 +100,22 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def endpoint(port: int, request: pytest.FixtureRequest) -> ModelEndpoint:
+def endpoint(port: int, request: pytest.FixtureRequest) -> Iterator[ModelEndpoint]:
     prices = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5}
-    return ModelEndpoint(
+    impatient = PATIENCE.set(Patience(tries=2, blip_seconds=0, first_pause=0.01))
+    yield ModelEndpoint(
         model_name=f"openai/{request.param}",
         api_base=f"http://127.0.0.1:{port}/{request.param}/v1",
         api_key="k",
         model_info={"max_input_tokens": 100_000, "max_output_tokens": 1_000, **prices},
     )
+    PATIENCE.reset(impatient)
 
 
 def called(endpoint: ModelEndpoint, times: int = 1) -> Exception | None:
     """The error of the last of some calls, if there is one."""
 
     async def call() -> Exception | None:
-        PATIENCE.set(Patience(tries=2, blip_seconds=0, first_pause=0.01, longest_asked=0.01))
         for _ in range(times):
             try:
                 await endpoint.call("go", message_history=[])
@@ -133,12 +147,19 @@ def test_words_in_an_error_are_no_refusal(endpoint: ModelEndpoint, outlook: str)
     indirect=["endpoint"],
 )
 def test_replies_without_text_are_named_by_what_they_hold(
-    endpoint: ModelEndpoint, named: str
+    endpoint: ModelEndpoint, named: str, tmp_path: Path
 ) -> None:
+    endpoint.replies = ReplyLog(tmp_path / "agent" / REPLIES_FILE)
+    (tmp_path / "agent").mkdir()
     assert called(endpoint, 2) is None  # a turn each, which does not parse
     fault = called(endpoint)
     assert isinstance(fault, ModelCallError)
     assert f"3 replies with {named} and no text" in str(fault)
+    kept = next(read_replies(tmp_path))
+    assert [kept.reply, kept.reasoning or kept.tool_calls[0]["function"]["name"]] in (
+        ["", "bash"],
+        ["", TEXT],
+    )
 
 
 @pytest.mark.parametrize("endpoint", ["empty"], indirect=True)
@@ -147,7 +168,9 @@ def test_empty_replies_alone_are_a_refusal(endpoint: ModelEndpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["page", "nothing", "stream", "no-choices", "parts"], indirect=True
+    "endpoint",
+    ["page", "nothing", "stream", "no-choices", "parts", "not-http", "redirects"],
+    indirect=True,
 )
 def test_an_unreadable_answer_is_said_to_be_one_and_not_waited_for(endpoint: ModelEndpoint) -> None:
     assert "no chat completion; is base_url right?" in str(called(endpoint))

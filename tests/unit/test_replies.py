@@ -28,7 +28,7 @@ def trial(tmp_path: Path) -> Path:
 
 def conversation() -> list[ModelCall]:
     """Two turns, a summarization of three calls, and the turn after it."""
-    first = ModelCall("turn", [user("task")], '{"commands": []}', "thought", "stop", 10, 0, 5)
+    first = ModelCall("turn", [user("task")], '{"commands": []}', "thought", [], "stop", 10, 0, 5)
     second = ModelCall("turn", [*said(first), user("screen 1")], "no JSON \ud800 at all")
     summary = ModelCall("summary", [*said(first), user("sum up")], "so far")
     questions = ModelCall("questions", [user("ask")], "what?", finish="length")
