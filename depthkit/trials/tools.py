@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any, cast
 
 from docker.errors import APIError, ImageNotFound, NotFound
@@ -170,7 +171,9 @@ def _holder(missing: Missing) -> str | None:
         if name is None or not _exists(name):
             try:
                 # Created from the image, an empty volume is filled with what the image has there.
-                made = engine.client().containers.create(IMAGE, labels=owner.labels)
+                made = engine.client().containers.create(
+                    IMAGE, name=f"depthkit-tools-{owner.id}-{token_hex(2)}", labels=owner.labels
+                )
             except ImageNotFound as error:
                 if not missing.tools:
                     return None

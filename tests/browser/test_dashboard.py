@@ -135,7 +135,7 @@ def test_columns_and_export_go_together(watched: Watched):
     with page.expect_download() as download:
         page.get_by_role("link", name="Export CSV").click()
     lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == "task,dataset,outcome,D,N,W,R,passes,state"
+    assert lines[0] == "task,dataset,outcome,D,N,W,R,passes,state,provenance"
     assert len(lines) == 4
 
 

@@ -147,6 +147,6 @@ def test_pointing_at_a_mark_names_its_task_as_text(browser: Browser, tmp_path: P
         if any(MARKUP in text for text in texts):
             break
     assert any(MARKUP in text for text in texts), texts
-    assert shown.title() == "Figure"
+    assert shown.title() == "Figure (scripted, no model's results)"
     assert not watched.complaints
     watched.page.close()
