@@ -19,9 +19,9 @@ from depthkit.corpus import Corpus
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
-RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
+RUN = "control-10-s1__scripted-merge__cap10__1__f386093946e91b"
 
-SAME = "control-10-s1__scripted-step__free__1__19ec16c4a0b588"
+SAME = "control-10-s1__scripted-step__free__1__f386093968bb85"
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from serving import DESK, PHONE, Watched, dashboard, overflow, serious, wait_unt
 pytestmark = pytest.mark.browser
 
 TASKS = Path(__file__).parents[1] / "tasks"
-RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
-SAME = "control-10-s1__scripted-step__free__1__19ec16c4a0b588"
+RUN = "control-10-s1__scripted-merge__cap10__1__f386093946e91b"
+SAME = "control-10-s1__scripted-step__free__1__f386093968bb85"
 THEMES: tuple[Literal["light", "dark"], ...] = ("dark", "light")
 PAGES = {
     "overview": "/demo/overview",

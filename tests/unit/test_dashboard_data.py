@@ -10,6 +10,7 @@ from corpora import Spec, seven_sets, write_corpus
 
 from depthkit.corpus import Corpus
 from depthkit.corpus.files import UnreadableError
+from depthkit.corpus.replies import read_replies
 from depthkit.dashboard import listing
 from depthkit.dashboard.compare import align, contest, difference
 from depthkit.dashboard.labels import Labels, Target
@@ -23,7 +24,7 @@ from depthkit.dashboard.trial import Trial, read_recording
 from depthkit.dashboard.turns import course
 from depthkit.errors import DepthkitError
 
-ONE_RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
+ONE_RUN = "control-10-s1__scripted-merge__cap10__1__f386093946e91b"
 
 
 @pytest.fixture(scope="module")
@@ -213,18 +214,20 @@ def test_the_turns_of_a_run_tell_what_was_thought_done_and_seen(demo_corpus: Cor
     assert first.commands == (("cat /app/step-1.txt\n", 0.4),)
     assert "osprey-45" in (first.output or "")
     assert first.record is not None
-    assert first.record.input_tokens == 917
+    asked = next(read_replies(demo_corpus.trial_dir(ONE_RUN)))
+    assert first.record.input_tokens == asked.input_tokens
     assert found.between[0].before == 1
     assert "Task Description" in found.between[0].text
 
 
 def test_each_turn_is_found_in_the_recording(demo_corpus: Corpus):
     found = course(demo_corpus, ONE_RUN)
-    typed = [
-        json.loads(line)
-        for line in Trial(demo_corpus, ONE_RUN).read("agent/recording.cast").splitlines()[1:]
-    ]
-    keys = [at for at, kind, text in typed if kind == "i" and text != "clear\r"]
+    cast = Trial(demo_corpus, ONE_RUN).read("agent/recording.cast").splitlines()[1:]
+    events = [json.loads(line) for line in cast]
+    # The shell shows a command as it is typed.
+    begins = [turn.commands[0][0][:8] for turn in found.turns]
+    shown = iter(events)
+    keys = [next(at for at, _, text in shown if text.startswith(each)) for each in begins]
     starts = [turn.seconds for turn in found.turns]
     assert len(keys) == len(starts)
     assert max(abs(a - b) for a, b in zip(keys, starts, strict=True) if b is not None) < 0.15
@@ -391,7 +394,7 @@ def test_a_run_that_is_appended_is_seen(tmp_path: Path):
 
 # --- comparisons ---
 
-SAME = "control-10-s1__scripted-step__free__1__19ec16c4a0b588"
+SAME = "control-10-s1__scripted-step__free__1__f386093968bb85"
 
 
 def test_two_runs_are_aligned_and_where_they_part_is_marked(demo_corpus: Corpus):

@@ -21,7 +21,7 @@ from depthkit.dashboard.source import Source
 
 # Beside all other tests an answer may take a while.
 get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)
-RUN = "control-10-s1__scripted-merge__cap10__1__19ec16c426ef2d"
+RUN = "control-10-s1__scripted-merge__cap10__1__f386093946e91b"
 
 
 @contextmanager
