@@ -93,6 +93,8 @@ _REWARDS = ("reward.txt", "reward.json")
 _BAIT = {"reward.txt": "0\n", "reward.json": '{"reward": 0}\n'}
 _NO_REWARD = (RewardFileNotFoundError, RewardFileEmptyError, VerifierOutputParseError)
 
+_UNREACHED = (AddTestsDirError, DownloadVerifierDirError)
+
 _UNGUARDED = (
     "the tool set is not built (make tools), so the guards ran programs that the agent may have "
     "replaced"
@@ -160,7 +162,7 @@ class WatchedVerifier(Verifier):
             raise ContainerEndedError(f"{environment.session_id}: {how}") from error
         if isinstance(cause, ContainerEndedError):
             raise cause
-        if isinstance(error, AddTestsDirError | DownloadVerifierDirError) and (
+        if isinstance(error, _UNREACHED) and (
             isinstance(cause, FileNotFoundError)
             or (isinstance(cause, APIError) and cause.is_client_error())
         ):
@@ -324,7 +326,7 @@ class WatchedVerifier(Verifier):
             if not watch.confirmed and beside == []:
                 live = cast("DockerEnvironment", self.environment)
                 beside = await not_in_a_snapshot(live, self._test_texts())
-        except (DockerException, RuntimeError, TimeoutError) as error:
+        except (DockerException, RuntimeError, TimeoutError, *_UNREACHED) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             watch.note, watch.confirmed = f"the snapshot could not be verified: {reason}", None
             return

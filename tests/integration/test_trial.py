@@ -275,6 +275,18 @@ def test_a_passing_fault_of_the_endpoint_costs_no_turn(play: Callable[..., Playe
     assert (played.run.verdict, played.run.turns, len(played.requests)) == ("passed", 1, 2)
 
 
+def test_a_snapshot_that_cannot_be_verified_leaves_a_pass_unconfirmed(
+    play: Callable[..., Played],
+) -> None:
+    test = """#!/bin/bash
+pgrep tmux >/dev/null || head -c 70000000 /dev/zero > /logs/verifier/large
+echo 1 > /logs/verifier/reward.txt
+"""
+    run = play([CLAIM, CLAIM], test=test).run
+    assert (run.verdict, run.suspect, run.confirmed) == ("passed", False, None)
+    assert "the snapshot could not be verified" in (run.detail or "")
+
+
 def test_a_dead_container_gives_no_result(play: Callable[..., Played]) -> None:
     run = play([reply("sleep 8", wait=8)], during=kill_container(4)).run
     assert (run.verdict, run.stop) == ("none", "infrastructure")
