@@ -26,7 +26,7 @@ test: setup  ## check style and types, run all tests, those with containers and 
 	@env/browser.sh --install >/dev/null
 	@GOGC=400 env/engine.sh run -- env/test.sh $(python)
 
-# In two halves at a time, the second with the longer tests.
+# In two halves at a time.
 quick = $(bin)/pytest -q -m "not slow and not docker and not browser" -p no:cacheprovider
 test-quick: setup  ## run the unit tests but the slow ones, in two minutes (no Docker, no browser)
 	@$(quick) tests/unit/test_[a-i]*.py & first=$$!; \

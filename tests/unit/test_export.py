@@ -116,6 +116,7 @@ def test_a_table_drawn_otherwise_is_an_error():
         latex.table("\\begin{longtable}", "", "t", [], "")
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_at_its_size_in_three_formats(built: list[Artifact], shown: Path):
     drawn = [made for made in built if isinstance(made, Figure)]
     assert len(drawn) >= 2
@@ -199,6 +200,7 @@ def test_what_rests_on_no_run_is_not_stamped(built: list[Artifact]):
     assert {made.id for made in built if not made.stamp} >= {"depth/table-3", "depth/table-7"}
 
 
+@pytest.mark.slow
 def test_fitted_cells_that_no_paper_prints_are_marked(tmp_path: Path):
     table = build("depth/table-1", "paper")
     assert isinstance(table, Table)
