@@ -123,7 +123,7 @@ def trial_config(
             exclude_logs=["*"],
             kwargs=options,
         ),
-        environment=(EnvironmentConfig(import_path=COMPOSE if task.compose else ENVIRONMENT)),
+        environment=EnvironmentConfig(import_path=COMPOSE if task.compose else ENVIRONMENT),
         verifier=VerifierConfig(import_path=VERIFIER),
         verifier_timeout_multiplier=TIMEOUT_MULTIPLIER,
     )
@@ -177,9 +177,10 @@ async def run_trial(
         _end_at_first_failure(trial)
     started = datetime.now(UTC)
     try:
-        result = await trial.run()
-        run = _record(task, planned, spec, trial, result)
-        _tidy(trials_dir / run_id, run, task.path, spec, result)
+        try:
+            run = _record(task, planned, spec, trial, await trial.run())
+        finally:
+            _tidy(trials_dir / run_id, task, spec)
     except Exception as error:
         # It was paid for: its files, its cost and what went wrong stay, whatever that is.
         with (trials_dir / run_id / "exception.txt").open("a", encoding="utf-8") as out:
@@ -252,13 +253,7 @@ def _record(
     image = getattr(trial.agent_environment, "image_id", None)
     suspect = suspicion(trial.paths.trial_dir)
     return Run(
-        run_id=result.trial_name,
-        dataset=task.record.dataset,
-        task_id=task.record.task_id,
-        model=planned.model,
-        cap=planned.cap,
-        attempt=planned.attempt,
-        purpose=planned.purpose,
+        **_known(task, planned, spec, trial, facts),
         verdict=judgement.verdict,
         stop=judgement.stop,
         suspect=suspect is not None,
@@ -267,22 +262,37 @@ def _record(
         segments_passed=judgement.segments_passed,
         reward=judgement.reward,
         rewards=next((kept for s in reversed(segments) if (kept := rewards_kept(s.rewards))), None),
-        turns=facts.get("turns"),
-        first_claim_turn=facts.get("first_claim_turn"),
-        agent_minutes=round(seconds / 60, 4) if (seconds := facts.get("agent_seconds")) else None,
-        context_tokens=facts.get("context_tokens"),
         input_tokens=tokens[0],
         cached_tokens=tokens[1],
         output_tokens=tokens[2],
-        command_lines=facts.get("command_lines"),
-        cost_usd=_cost(spec, facts),
         started=result.started_at,
-        harness_digest=harness_digest(),
-        task_digest=task.record.digest,
         image_digest=image,
         detail="; ".join(filter(None, [suspect, judgement.detail])) or doubt(trial.paths.trial_dir),
-        provenance=spec.provenance,
     )
+
+
+def _known(
+    task: LoadedTask, planned: Planned, spec: ModelSpec, trial: Trial, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Fields of a record that stand whatever became of the trial: what was run, and its agent's."""
+    return {
+        "run_id": trial.config.trial_name,
+        "dataset": task.record.dataset,
+        "task_id": task.record.task_id,
+        "model": planned.model,
+        "cap": planned.cap,
+        "attempt": planned.attempt,
+        "purpose": planned.purpose,
+        "turns": facts.get("turns"),
+        "first_claim_turn": facts.get("first_claim_turn"),
+        "agent_minutes": round(took / 60, 4) if (took := facts.get("agent_seconds")) else None,
+        "context_tokens": facts.get("context_tokens"),
+        "command_lines": facts.get("command_lines"),
+        "cost_usd": _cost(spec, facts),
+        "harness_digest": harness_digest(),
+        "task_digest": task.record.digest,
+        "provenance": spec.provenance,
+    }
 
 
 def _unrecorded(
@@ -299,22 +309,11 @@ def _unrecorded(
     facts = trial.agent.facts() if isinstance(trial.agent, CappedTerminus2) else {}
     line = one_line(f"the record could not be made: {type(error).__name__}: {error}", 500)
     return Run(
-        run_id=trial.config.trial_name,
-        dataset=task.record.dataset,
-        task_id=task.record.task_id,
-        model=planned.model,
-        cap=planned.cap,
-        attempt=planned.attempt,
-        purpose=planned.purpose,
+        **_known(task, planned, spec, trial, facts),
         verdict="none",
         stop="infrastructure",
-        turns=facts.get("turns"),
-        cost_usd=_cost(spec, facts),
         started=started,
-        harness_digest=harness_digest(),
-        task_digest=task.record.digest,
         detail=hide(line, _key(spec)),
-        provenance=spec.provenance,
     )
 
 
@@ -368,13 +367,13 @@ def _key(spec: ModelSpec) -> str | None:
     return os.environ.get(spec.api_key_env or "")
 
 
-def _tidy(trial_dir: Path, run: Run, task_dir: Path, spec: ModelSpec, result: TrialResult) -> None:
+def _tidy(trial_dir: Path, task: LoadedTask, spec: ModelSpec) -> None:
     """Leave what the corpus keeps: no copies of the set-up or the recording, no paths, no key.
 
     The conversation is one, so its files stand in ``agent/`` whatever the number of segments;
     Harbor has left a copy with each segment, the last one whole.
     """
-    copies = [trial_dir / "steps" / step.step_name / "agent" for step in result.step_results or []]
+    copies = [trial_dir / "steps" / step.name / "agent" for step in task.config.steps or []]
     for copy in reversed(copies):
         if not any((trial_dir / "agent").glob("*")) and any(copy.glob("*")):
             shutil.rmtree(trial_dir / "agent", ignore_errors=True)
@@ -389,10 +388,13 @@ def _tidy(trial_dir: Path, run: Run, task_dir: Path, spec: ModelSpec, result: Tr
         if path.is_file():
             text = path.read_text(encoding="utf-8", errors="replace")
             text = text.replace(str(trial_dir.resolve().parent), "trials")
-            text = text.replace(str(task_dir.resolve()), f"{run.dataset}/{run.task_id}")
+            named = f"{task.record.dataset}/{task.record.task_id}"
+            text = text.replace(str(task.path.resolve()), named)
             path.write_text(text, encoding="utf-8")
-    for path in trial_dir.rglob("*"):
-        if path.is_file() and not path.is_symlink() and _key(spec):
+    key = _key(spec)
+    for path in trial_dir.rglob("*") if key else ():
+        # What a compose container left to its own user alone is not ours to read.
+        if path.is_file() and not path.is_symlink() and os.access(path, os.R_OK | os.W_OK):
             data = path.read_bytes().decode("utf-8", "surrogateescape")
-            if (clean := hide(data, _key(spec))) != data:
+            if (clean := hide(data, key)) != data:
                 path.write_bytes(clean.encode("utf-8", "surrogateescape"))

@@ -158,9 +158,14 @@ def test_a_run_whose_record_cannot_be_made_keeps_its_files_and_its_cost(
 
     monkeypatch.setattr(TrialResult, "compute_token_cost_totals", fail)
     prices = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
-    played = play([WRITE, CLAIM, CLAIM], prices=prices)
+    played = play([reply(f"echo '{KEY}'"), CLAIM, CLAIM], prices=prices)
     run = played.run
     assert (run.verdict, run.stop, run.turns) == ("none", "infrastructure", 3)
+    assert run.agent_minutes is not None
+    # It is tidied like any other: no key, no set-up.
+    files = [path for path in played.folder.rglob("*") if path.is_file()]
+    assert [path for path in files if b"must-not-be-written" in path.read_bytes()] == []
+    assert not (played.folder / "config.json").exists()
     assert run.detail == (
         "the record could not be made: ArithmeticError: no sum, and the key is ***"
     )
