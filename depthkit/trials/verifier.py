@@ -330,8 +330,7 @@ class WatchedVerifier(Verifier):
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             watch.note, watch.confirmed = f"the snapshot could not be verified: {reason}", None
             return
-        if len(written) > 1 and len(names) == 1:
-            other = min(written - names)
+        for other in sorted(written - names) if names else ():
             if not any(other in text for text in self._test_texts()):
                 watch.suspect.append(f"the verifier does not write {other}, but it was there")
         if watch.confirmed:

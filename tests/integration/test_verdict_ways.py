@@ -169,6 +169,7 @@ CAUGHT = {
     "once-from-the-terminal": f"{WRITTEN}; {ONE}",
     "once-before": f"( {TESTS_ARE_THERE}; mkdir /logs/verifier/reward.txt; {FULL} ) {QUIET}",
     "once-beside": f"( {WRITTEN}; {FULL} ) {QUIET}",
+    "once-in-its-place": f"( {WRITTEN}; rm /logs/verifier/reward.txt; {FULL} ) {QUIET}",
     "once-both": f"( {WRITTEN}; {ONE}; {FULL} ) {QUIET}",
     "no-verifier": f"( {TESTS_ARE_THERE}; while :; do pkill -f test.sh; done ) {QUIET}",
     "no-logs": f"( {WRITTEN}; rm -r /logs ) {QUIET}",
